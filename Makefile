@@ -1,0 +1,68 @@
+# Each target does the set-up that it needs; running a target again costs seconds.
+# See `make help`.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute serve lint bench lock set-repository clean
+
+PY := .venv/bin/python
+ENV := sh scripts/setup.sh
+
+# One numerical thread a process: two processes share two cores, and sums do not depend on the machine.
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
+export PYTHONHASHSEED ?= 0
+export PYTHONUTF8 ?= 1
+
+help:  ## show this list
+	@echo "Privacy Amplification, Derived and Verified"
+	@echo
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@echo
+	@echo "Start with \`make book\`, then \`make test\`. Needed beforehand: make and Python 3.11."
+
+setup:
+	@$(ENV) book
+
+setup-test:
+	@$(ENV) test
+
+book: setup  ## set up, run stale notebooks, build the book, print the address to open
+	@$(PY) scripts/execute.py
+	@$(PY) scripts/build.py
+
+build: setup  ## build the book from the stored outputs alone
+	@$(PY) scripts/build.py
+
+test: setup-test  ## set up (browser included) and run every test
+	@$(PY) scripts/run_tests.py
+
+unit: setup  ## only the library's unit tests, with coverage
+	@$(PY) scripts/run_tests.py unit
+
+notebooks-test: setup  ## only the notebooks: re-run and compare with the stored outputs
+	@$(PY) scripts/run_tests.py notebooks
+
+book-test: setup-test  ## only the tests of the book
+	@$(PY) scripts/run_tests.py book
+
+execute: setup  ## run the notebooks whose code or library changed, store their outputs
+	@$(PY) scripts/execute.py $(if $(FORCE),--force) $(NOTEBOOKS)
+
+serve: setup  ## serve the built book at http://localhost:8000 (PORT=…)
+	@$(PY) scripts/serve.py --port $(or $(PORT),8000)
+
+lint: setup  ## check style with ruff
+	@$(PY) -m ruff check .
+
+bench: setup  ## run every script of benchmarks/, write benchmarks/results/
+	@$(PY) scripts/bench.py $(BENCHMARKS)
+
+lock: setup  ## compute requirements.txt afresh from requirements.in
+	@$(PY) scripts/lock.py
+	@$(ENV) book
+
+set-repository: setup  ## write the repository's address everywhere: URL=https://github.com/OWNER/NAME
+	@$(PY) scripts/set_repository.py "$(URL)"
+
+clean:  ## remove the built book and caches (keeps .venv)
+	@rm -rf _build book/_figures .pytest_cache .hypothesis .ruff_cache .coverage .coverage.*

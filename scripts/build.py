@@ -1,0 +1,53 @@
+"""Build the book afresh from the stored outputs; every warning is an error.
+
+    python scripts/build.py [--output FOLDER] [--source FOLDER] [--quiet]
+
+A fresh build, because an incremental one does not repeat the warnings of pages that did not change.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def build(source=ROOT, output=None, quiet=False):
+    """Build into output/_build; return (exit status, text of the builder)."""
+    source = Path(source).resolve()
+    output = Path(output).resolve() if output else source
+    shutil.rmtree(output / "_build", ignore_errors=True)
+    command = [sys.executable, "-m", "jupyter_book.cli.main", "build", str(source), "-W", "-n", "--keep-going"]
+    command += ["--path-output", str(output)] if output != source else []
+    process = subprocess.Popen(
+        command, cwd=source, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+    )
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if not quiet:
+            print(line, end="", flush=True)
+    return process.wait(), "".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--source", type=Path, default=ROOT)
+    parser.add_argument("--output", type=Path, help="folder for _build (default: the source)")
+    parser.add_argument("--quiet", action="store_true", help="show the builder's output only if it fails")
+    arguments = parser.parse_args()
+    status, text = build(arguments.source, arguments.output, arguments.quiet)
+    if status:
+        if arguments.quiet:
+            print(text)
+        print("build: failed; the warnings above say where", file=sys.stderr)
+        return status
+    page = (arguments.output or arguments.source).resolve() / "_build" / "html" / "index.html"
+    print(f"\nThe book is built. Open {page.as_uri()}\nor run `make serve` and open http://localhost:8000")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

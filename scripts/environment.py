@@ -1,0 +1,235 @@
+"""Make the virtual environment that the book and its tests run in.
+
+    python3.11 scripts/environment.py book     everything but the browser
+    python3.11 scripts/environment.py test     the same, and a Chromium, git and the wheels of the hosted-notebook test
+    python scripts/environment.py --check …    exit 0 if nothing is to be done
+
+Only the standard library is used. What is installed is what requirements.txt names; `dplib` itself is
+installed in editable form. A stamp in the environment says for which inputs it was finished, so a second
+run returns at once and needs no network.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = Path(os.environ.get("BOOK_VENV") or ROOT / ".venv")
+PYTHON = VENV / "bin" / "python"
+WHEELHOUSE = VENV / "wheelhouse"
+# What a hosted notebook service has before the first cell runs, and what that cell needs to build dplib.
+HOSTED = ["ipykernel", "nbclient", "numpy", "scipy", "matplotlib", "setuptools", "wheel"]
+
+
+class SetupError(Exception):
+    """The set-up cannot go on; the message says what to do."""
+
+
+def say(text):
+    print(f"set-up: {text}", flush=True)
+
+
+def fingerprint():
+    """Hash of everything the environment depends on, the folder included (scripts carry absolute paths)."""
+    digest = hashlib.sha256()
+    for path in (ROOT / "requirements.txt", ROOT / "pyproject.toml", Path(__file__)):
+        digest.update(path.read_bytes() + b"\0")
+    digest.update(f"{VENV}\0{ROOT}\0{sys.version_info[:2]}".encode())
+    return digest.hexdigest()
+
+
+def stamp_file(kind):
+    return VENV / f".finished-{kind}"
+
+
+def finished(kind):
+    with contextlib.suppress(OSError):
+        return stamp_file(kind).read_text() == fingerprint()
+    return False
+
+
+def run(*command, quiet=False, **kwargs):
+    """Run a command; return True on success. Its output is shown only when it fails, if `quiet`."""
+    try:
+        done = subprocess.run(
+            [str(part) for part in command],
+            cwd=ROOT,
+            stdout=subprocess.PIPE if quiet else None,
+            stderr=subprocess.STDOUT if quiet else None,
+            text=True,
+            **kwargs,
+        )
+    except OSError as error:
+        say(f"{command[0]}: {error}")
+        return False
+    if done.returncode and quiet:
+        print("\n".join((done.stdout or "").splitlines()[-15:]), file=sys.stderr)
+    return done.returncode == 0
+
+
+def pinned(name):
+    """The requirement of one package as requirements.txt pins it."""
+    for line in (ROOT / "requirements.txt").read_text().splitlines():
+        requirement = line.split(";")[0].strip()
+        if requirement.split("==")[0].lower() == name.lower():
+            return requirement
+    return name
+
+
+def works(python):
+    code = "import sys, pip; sys.exit(sys.version_info[:2] != (3, 11))"
+    return python.exists() and run(python, "-c", code, quiet=True)
+
+
+def make_venv():
+    if works(PYTHON):
+        return
+    if VENV.exists():
+        say(f"{VENV.name} does not work; making it afresh")
+        shutil.rmtree(VENV)
+    say(f"virtual environment in {VENV}")
+    if run(sys.executable, "-m", "venv", VENV, quiet=True):
+        return
+    shutil.rmtree(VENV, ignore_errors=True)
+    if shutil.which("uv") and run("uv", "venv", "--seed", "--python", sys.executable, VENV, quiet=True):
+        return
+    raise SetupError(
+        "`python3.11 -m venv` failed. Debian and Ubuntu keep it in a package of its own: "
+        "apt-get install python3.11-venv"
+    )
+
+
+def install_packages():
+    """The locked requirements, by uv where it can be had (seconds), by pip otherwise (minutes)."""
+    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    say("packages of requirements.txt")
+    requirements = ROOT / "requirements.txt"
+    if run(*pip, pinned("uv"), quiet=True):
+        uv = [PYTHON, "-m", "uv", "pip"]
+        environment = os.environ | {"VIRTUAL_ENV": str(VENV)}
+        if "SSL_CERT_FILE" not in environment and os.environ.get("PIP_CERT"):
+            environment["SSL_CERT_FILE"] = os.environ["PIP_CERT"]
+        done = run(*uv, "sync", "--quiet", requirements, quiet=True, env=environment)
+        local = [*uv, "install", "--quiet", "--no-deps", "--no-build-isolation", "--reinstall-package"]
+        if done and run(*local, "privacy-amplification-book", "-e", ROOT, quiet=True, env=environment):
+            return
+        say("uv did not get through; trying pip, which takes a few minutes")
+    if not run(*pip, "-r", requirements):
+        raise SetupError(
+            "the packages of requirements.txt could not be installed. A first set-up needs a package "
+            "index; behind a proxy or a mirror, configure pip for it and run make again."
+        )
+    if not run(*pip, "--no-deps", "--no-build-isolation", "-e", ROOT):
+        raise SetupError("dplib itself could not be installed; see pip's message above.")
+
+
+def smoke_test():
+    code = "import dplib, sphinx, myst_nb, numpy, scipy, matplotlib, nbclient, pytest"
+    if not run(PYTHON, "-c", code, quiet=True, env=os.environ | {"PYTHONWARNINGS": "ignore"}):
+        raise SetupError(f"the environment was made but cannot import its packages; remove {VENV} and run make again.")
+
+
+def system_package(name):
+    """Install a system package with apt-get, as root or by sudo without a password. True on success."""
+    if not shutil.which("apt-get"):
+        return False
+    prefix = []
+    if os.geteuid() != 0:
+        if not (shutil.which("sudo") and run("sudo", "-n", "true", quiet=True)):
+            return False
+        prefix = ["sudo", "-n"]
+    say(f"{name} by apt-get")
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    install = [*prefix, "apt-get", "install", "-y", "-qq", "--no-install-recommends", name]
+    if run(*install, quiet=True, env=environment):
+        return True
+    return run(*prefix, "apt-get", "update", "-qq", quiet=True, env=environment) and run(
+        *install, quiet=True, env=environment
+    )
+
+
+def browser_ready():
+    return run(PYTHON, ROOT / "scripts" / "browser.py", quiet=True)
+
+
+def install_browser():
+    if browser_ready():
+        return
+    if system_package("chromium") and browser_ready():
+        return
+    say("Chromium by Playwright's download")
+    if run(PYTHON, "-m", "playwright", "install", "chromium", quiet=True) and browser_ready():
+        return
+    raise SetupError(
+        "the browser tests need Chromium, and none could be installed. Install Chromium or Google Chrome "
+        "by hand (Debian: apt-get install chromium), or name one: CHROMIUM=/path/to/chromium make test"
+    )
+
+
+def install_git():
+    if shutil.which("git") or (system_package("git") and shutil.which("git")):
+        return
+    raise SetupError("the hosted-notebook test needs git; install it and run make test again.")
+
+
+def collect_wheels():
+    """Wheels for the hosted-notebook test, so that it can run again without a network."""
+    say("wheels for the hosted-notebook test")
+    partial = WHEELHOUSE.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    command = [PYTHON, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--dest", partial]
+    command += ["--only-binary", ":all:", "--constraint", ROOT / "requirements.txt"]
+    if not run(*command, *(pinned(name) for name in HOSTED), quiet=True):
+        raise SetupError("the wheels for the hosted-notebook test could not be downloaded; run make test again.")
+    shutil.rmtree(WHEELHOUSE, ignore_errors=True)
+    partial.rename(WHEELHOUSE)
+
+
+@contextlib.contextmanager
+def only_one():
+    """Two make commands started together take turns."""
+    import fcntl
+
+    lock_name = hashlib.sha256(str(VENV).encode()).hexdigest()[:16]
+    folder = Path(os.environ.get("TMPDIR") or "/tmp")
+    with open(folder / f"book-setup-{lock_name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kind", choices=["book", "test"], nargs="?", default="book")
+    parser.add_argument("--check", action="store_true", help="exit 0 if nothing is to be done, 1 otherwise")
+    arguments = parser.parse_args()
+    needed = ["book"] if arguments.kind == "book" else ["book", "test"]
+    if arguments.check:
+        return 0 if all(finished(kind) for kind in needed) else 1
+    if sys.version_info[:2] != (3, 11):
+        raise SetupError(f"Python 3.11 is needed, this is {sys.version.split()[0]}.")
+    with only_one():
+        if not finished("book"):
+            make_venv()
+            install_packages()
+            smoke_test()
+            stamp_file("book").write_text(fingerprint())
+        if arguments.kind == "test" and not finished("test"):
+            install_browser()
+            install_git()
+            collect_wheels()
+            stamp_file("test").write_text(fingerprint())
+    say("finished")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except SetupError as error:
+        print(f"set-up: {error}", file=sys.stderr)
+        sys.exit(1)

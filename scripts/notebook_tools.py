@@ -1,0 +1,245 @@
+"""Reading and writing notebooks, what their code depends on, and what their outputs may not contain."""
+
+import ast
+import copy
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = "dplib"
+BOOTSTRAP_MARK = "# Set-up: does nothing where dplib is installed"
+
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+LANGUAGE = {
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "pygments_lexer": "ipython3",
+}
+
+# An output must be the same on every machine and on every day.
+FORBIDDEN = {
+    "a path of the machine": re.compile(
+        r"(?<![\w.])/(?:home|root|tmp|usr|opt|var|work|mnt|private|Users|content)/[\w.-]+|[A-Z]:\\\w+"
+    ),
+    "a timing": re.compile(
+        r"\b(?:CPU times|Wall time|elapsed|took|per loop)\b"
+        r"|(?<![\w.])\d[\d.]*(?:e[+-]?\d+)?\s?(?:ns|µs|us|ms|s|sec|secs|seconds|minutes)(?![\w/])"
+        r"|\bit/s\b",
+        re.IGNORECASE,
+    ),
+    "a date or a time of day": re.compile(r"\b20\d\d-\d\d-\d\d\b|\b\d\d:\d\d:\d\d\b"),
+    "a memory address": re.compile(r"\bat 0x[0-9a-fA-F]{6,}"),
+    "a warning": re.compile(r"\b\w*Warning\b"),
+}
+
+
+def notebooks(root=ROOT):
+    """All notebooks of the book, sorted."""
+    found = Path(root, "notebooks").rglob("*.ipynb")
+    return sorted(path for path in found if ".ipynb_checkpoints" not in path.parts)
+
+
+def read(path):
+    """A notebook of format 4.5; cells without an id get one from their position."""
+    document = json.loads(Path(path).read_text(encoding="utf-8"))
+    taken = {cell.get("id") for cell in document["cells"]}
+    for number, cell in enumerate(document["cells"], start=1):
+        if not cell.get("id"):
+            name, extra = f"cell-{number:02d}", 0
+            while name in taken:
+                extra += 1
+                name = f"cell-{number:02d}-{extra}"
+            cell["id"] = name
+            taken.add(name)
+    document["nbformat"], document["nbformat_minor"] = 4, 5
+    return nbformat.from_dict(nbformat.v4.rejoin_lines(nbformat.from_dict(document)))
+
+
+def write(notebook, path):
+    """Write in one move: a reader sees the old file or the new one, never a part."""
+    path = Path(path)
+    nbformat.validate(notebook)
+    text = nbformat.writes(notebook)
+    temporary = path.with_name(f".{path.name}.partial")
+    temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def markdown_cells(notebook):
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+
+
+def source(cell):
+    text = cell["source"]
+    return text if isinstance(text, str) else "".join(text)
+
+
+def is_bootstrap(cell):
+    return source(cell).startswith(BOOTSTRAP_MARK)
+
+
+def cell_name(index, cell):
+    first = source(cell).strip().splitlines()
+    return f"code cell {index} ({first[0][:60] if first else 'empty'})"
+
+
+# --- what the code depends on ---------------------------------------------------------------------
+
+
+def _module_file(root, name):
+    """The file of a module of the package, or None."""
+    base = Path(root).joinpath(*name.split("."))
+    for candidate in (base / "__init__.py", base.with_suffix(".py")):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def _imported(tree, module, is_package):
+    """Names that may be modules and that the code of `module` imports, in full."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                keep = len(parts) - node.level + (1 if is_package else 0)
+                base = ".".join(parts[:keep] + ([node.module] if node.module else []))
+            names.add(base)
+            names.update(f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == PACKAGE:
+            names.add(f"{PACKAGE}.{node.attr}")
+        elif is_package and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if node.value.isidentifier():  # modules that a package loads by name on first use
+                names.add(f"{module}.{node.value}")
+    return {name for name in names if name.split(".")[0] == PACKAGE}
+
+
+def _parse(text):
+    """Syntax tree of a cell; lines for the shell or for IPython are left out."""
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        kept = [line for line in text.splitlines() if not line.lstrip().startswith(("%", "!", "?"))]
+        return ast.parse("\n".join(kept))
+
+
+def used_modules(notebook, root=ROOT):
+    """Modules of the package that the notebook imports, directly or through others: {name: file}."""
+    queue = set()
+    for cell in code_cells(notebook):
+        if not is_bootstrap(cell):
+            queue |= _imported(_parse(source(cell)), "", False)
+    found = {}
+    while queue:
+        name = queue.pop()
+        parents = [".".join(name.split(".")[:depth]) for depth in range(1, name.count(".") + 2)]
+        for part in parents:
+            path = _module_file(root, part)
+            if path is None or part in found:
+                continue
+            found[part] = path
+            queue |= _imported(
+                ast.parse(path.read_text(encoding="utf-8")), part, path.name == "__init__.py"
+            )
+    return dict(sorted(found.items()))
+
+
+def _without_docstrings(text):
+    """Code that behaves the same: no comments, no docstrings, one layout."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
+                node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def stamp(notebook, root=ROOT):
+    """Hash of the notebook's code (the bootstrap cell apart) and of the library modules it uses."""
+    digest = hashlib.sha256()
+    for cell in code_cells(notebook):
+        if not is_bootstrap(cell):
+            digest.update(source(cell).rstrip().encode() + b"\0")
+    for name, path in used_modules(notebook, root).items():
+        digest.update(f"\1{name}\0{_without_docstrings(path.read_text(encoding='utf-8'))}".encode())
+    return digest.hexdigest()[:32]
+
+
+def stored_stamp(notebook):
+    return notebook["metadata"].get(PACKAGE, {}).get("stamp")
+
+
+def stale_reason(notebook, root=ROOT):
+    """Why the stored outputs may not belong to the code, or None."""
+    cells = [cell for cell in code_cells(notebook) if source(cell).strip()]
+    if any(cell.get("execution_count") is None for cell in cells):
+        return "not executed"
+    if stored_stamp(notebook) is None:
+        return "no stamp"
+    if stored_stamp(notebook) != stamp(notebook, root):
+        return "code or library changed"
+    return None
+
+
+# --- what the outputs may not contain -------------------------------------------------------------
+
+
+def output_text(output):
+    """The part of an output that a reader sees as text."""
+    kind = output["output_type"]
+    if kind == "stream":
+        return "".join(output["text"])
+    if kind == "error":
+        return "\n".join(output.get("traceback", []))
+    data = output.get("data", {})
+    return "\n".join(
+        "".join(value) for mime, value in data.items() if mime.startswith("text/") and isinstance(value, (str, list))
+    )
+
+
+def output_problems(notebook):
+    """What is wrong with the stored outputs, one sentence each."""
+    problems = []
+    for index, cell in enumerate(code_cells(notebook), start=1):
+        where = cell_name(index, cell)
+        for output in cell.get("outputs", []):
+            if output["output_type"] == "error":
+                problems.append(f"{where}: raises {output.get('ename')}")
+                continue
+            if output["output_type"] == "stream" and output.get("name") == "stderr":
+                problems.append(f"{where}: writes to stderr: {output_text(output).strip()[:200]!r}")
+                continue
+            text = output_text(output)
+            for what, pattern in FORBIDDEN.items():
+                match = pattern.search(text)
+                if match:
+                    problems.append(f"{where}: the output contains {what}: {match.group()!r}")
+    return problems
+
+
+def normalise(notebook):
+    """A copy without anything that differs from run to run."""
+    result = copy.deepcopy(notebook)
+    keep = {key: value for key, value in result["metadata"].items() if key not in ("kernelspec", "language_info")}
+    keep.pop("widgets", None)
+    result["metadata"] = nbformat.from_dict({**keep, "kernelspec": KERNEL, "language_info": LANGUAGE})
+    for cell in result["cells"]:
+        for key in ("execution", "collapsed", "ExecuteTime"):
+            cell["metadata"].pop(key, None)
+        for output in cell.get("outputs", []):
+            output.pop("transient", None)
+    return result

@@ -1,0 +1,184 @@
+"""Shared arithmetic of the oracle: mixtures and their one-step hockey stick in ball arithmetic.
+
+Independent of dplib. Every number is an Arb ball, so rounding errors are
+tracked rigorously; the other errors (truncation, step size) are dealt with in
+the scripts that use this module.
+
+Coordinates: u = x / sigma, a_j = s_j / sigma, and
+    R(u) = (dP/dQ)(sigma u) = sum_j p_j exp(a_j u - a_j^2 / 2).
+Inputs are IEEE doubles, taken exactly: a parameter written 0.1 means the
+double nearest to 1/10, not the fraction.
+"""
+
+import json
+import pathlib
+from fractions import Fraction
+from math import comb
+
+from flint import acb, arb, arb_poly, ctx, fmpq
+
+ctx.prec = 320
+DATA = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
+
+
+def ball(value):
+    """An exact (or rounded-to-precision) ball of a double, int or Fraction."""
+    if isinstance(value, Fraction):
+        return arb(fmpq(value.numerator, value.denominator))
+    return arb(value)
+
+
+def exact(text):
+    """The double that a reader of the JSON file gets, as a Fraction."""
+    return Fraction(float(text))
+
+
+def binomial_law(k, q):
+    q = Fraction(q)
+    return list(range(k + 1)), [comb(k, j) * q**j * (1 - q) ** (k - j) for j in range(k + 1)]
+
+
+def hypergeometric_law(batch, n, k):
+    total = comb(n + k, batch)
+    return [2 * j for j in range(k + 1)], [Fraction(comb(k, j) * comb(n, batch - j), total) if batch >= j else Fraction(0) for j in range(k + 1)]
+
+
+class Mixture:
+    """P = sum_j p_j N(s_j, sigma^2) against Q = N(0, sigma^2)."""
+
+    def __init__(self, sensitivities, probabilities, sigma):
+        pairs = sorted((Fraction(s), Fraction(p)) for s, p in zip(sensitivities, probabilities) if p > 0)
+        self.s = [s for s, _ in pairs]
+        self.p = [p for _, p in pairs]
+        self.sigma = Fraction(sigma)
+        self.prec = None
+        self.prepare()
+
+    def prepare(self):
+        """(Re)build the balls at the working precision."""
+        if self.prec == ctx.prec:
+            return
+        self.prec = ctx.prec
+        self.pb = [ball(p) for p in self.p]
+        self.a = [ball(s / self.sigma) for s in self.s]
+        self.h = [a * a / 2 for a in self.a]
+        self.atom = self.pb[0] if self.s[0] == 0 else arb(0)  # infimum of R
+        self.c = [p * (-h).exp() for p, h in zip(self.pb, self.h)]
+        step = self.s[1] - self.s[0] if len(self.s) > 1 else None
+        self.poly = None
+        if self.s[0] == 0 and len(self.s) > 3 and all(s == i * step for i, s in enumerate(self.s)):
+            self.poly, self.step = arb_poly(self.c), ball(step / self.sigma)
+            self.poly1 = arb_poly(self.c[1:])
+            self.dpoly = self.poly.derivative()
+
+    def ratio(self, u):
+        """R(u), u an arb or acb."""
+        if self.poly is not None:
+            return self.poly((u * self.step).exp())
+        return sum((c * (a * u).exp() for c, a in zip(self.c, self.a)), u * 0)
+
+    def excess(self, u):
+        """R(u) - p_0 and its derivative, without cancellation."""
+        if self.poly is not None:
+            t = (u * self.step).exp()
+            return self.poly1(t) * t, self.dpoly(t) * t * self.step
+        terms = [(c * (a * u).exp(), a) for c, a in zip(self.c, self.a) if not a == 0]
+        return sum((t for t, _ in terms), arb(0)), sum((t * a for t, a in terms), arb(0))
+
+    def inverse(self, loss):
+        """u with log R(u) = loss, or None when loss <= log p_0. Newton on a convex function."""
+        target = loss.exp() - self.atom
+        if not target > 0:
+            if target < 0:
+                return None
+            raise ArithmeticError("loss too close to its infimum for the working precision")
+        target = target.log()
+        positive = [(p.log() - h, a) for p, h, a in zip(self.pb, self.h, self.a) if not a == 0]
+        # a starting point: the largest u at which no single term exceeds the target
+        u = min((float((target - b) / a) for b, a in positive))
+        u = arb(u)
+        for _ in range(400):
+            value, slope = self.excess(u)
+            move = (value.log() - target) * value / slope
+            u = (u - move).mid()
+            if abs(move).upper() < arb(2) ** (-ctx.prec * 2 // 3) * (1 + abs(u)):
+                return u
+        raise ArithmeticError("no convergence")
+
+    def upper_tail(self, u):
+        """P(X / sigma > u)."""
+        return sum((p * normal_tail(u - a) for p, a in zip(self.pb, self.a)), arb(0))
+
+    def lower_tail(self, u):
+        return sum((p * normal_tail(a - u) for p, a in zip(self.pb, self.a)), arb(0))
+
+    def hockey_stick(self, epsilon, direction):
+        """One-step delta(epsilon), any real epsilon (an arb)."""
+        self.prepare()
+        if direction == "remove":
+            u = self.inverse(epsilon)
+            if u is None:
+                return 1 - epsilon.exp()
+            return self.upper_tail(u) - epsilon.exp() * normal_tail(u)
+        u = self.inverse(-epsilon)
+        if u is None:
+            return arb(0)
+        return normal_tail(-u) - epsilon.exp() * self.lower_tail(u)
+
+
+ROOT_HALF = None
+
+
+def normal_tail(u):
+    """Pr[N(0,1) > u]."""
+    return (u / arb(2).sqrt()).erfc() / 2
+
+
+def mixture_of(entry_params):
+    """The mixture of a JSON params object (mechanism poisson, fixed_batch or mixture)."""
+    p = entry_params
+    sigma = exact(p["sigma"])
+    if "q" in p:
+        return Mixture(*binomial_law(p["k"], exact(p["q"])), sigma)
+    if "batch_size" in p:
+        return Mixture(*hypergeometric_law(p["batch_size"], p["dataset_size"], p["k"]), sigma)
+    return Mixture([exact(s) for s in p["sensitivities"]], [exact(w) for w in p["probabilities"]], sigma)
+
+
+def digits_of(a, b):
+    """Decimal digits to which two positive balls or numbers agree (0 if they do not)."""
+    gap = abs(a - b).upper()
+    scale = abs(a).lower()
+    if gap == 0:
+        return 99
+    d = -(gap / scale).log() / arb(10).log()
+    return max(0, int(float(d.mid())))
+
+
+def text(value, digits=36):
+    """Decimal string of the midpoint with the given number of significant digits."""
+    return value.mid().str(digits, radius=False) if isinstance(value, arb) else str(value)
+
+
+def own_digits(value):
+    return int(value.rel_accuracy_bits() * 0.30103)
+
+
+def write(name, meta, values):
+    path = DATA / name
+    rows = ",\n".join("  " + json.dumps(v) for v in values)
+    head = json.dumps(meta, indent=1)
+    path.write_text('{\n"meta": ' + head + ',\n"values": [\n' + rows + "\n]\n}\n")
+    print("wrote", path.name, len(values), "values")
+
+
+def read_part(name):
+    path = pathlib.Path(__file__).resolve().parent / "parts" / name
+    return json.loads(path.read_text()) if path.exists() else []
+
+
+def write_part(name, values):
+    path = pathlib.Path(__file__).resolve().parent / "parts" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(values, indent=0) + "\n")
+    print("part", name, len(values), flush=True)
