@@ -1,0 +1,1 @@
+"""dplib: certified privacy accounting for sampled Gaussian mechanisms."""

@@ -1,0 +1,159 @@
+"""Argument checks shared by every public function.
+
+Each check returns the cleaned value or raises TypeError (wrong kind) or
+ValueError (wrong range) with the argument's name, its value and what is
+allowed. Checks run before any computation starts.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+
+DIRECTIONS = ("remove", "add", "both")
+
+
+def real(name, value, *, above=None, below=None, at_least=None, at_most=None):
+    """A finite real number inside the stated range."""
+    allowed = _range_text("a finite real number", above, below, at_least, at_most)
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be {allowed}; got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if (
+        not math.isfinite(number)
+        or (above is not None and not number > above)
+        or (below is not None and not number < below)
+        or (at_least is not None and not number >= at_least)
+        or (at_most is not None and not number <= at_most)
+    ):
+        raise ValueError(f"{name} must be {allowed}; got {value!r}")
+    return number
+
+
+def whole(name, value, *, at_least, at_most=None):
+    """A whole number; floats are accepted when they are exactly whole."""
+    allowed = _range_text("a whole number", None, None, at_least, at_most)
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be {allowed}; got {value!r}")
+    if not isinstance(value, Integral):
+        number = float(value)
+        if not math.isfinite(number) or number != math.floor(number):
+            raise ValueError(f"{name} must be {allowed}; got {value!r}")
+    number = int(value)
+    if number < at_least or (at_most is not None and number > at_most):
+        raise ValueError(f"{name} must be {allowed}; got {value!r}")
+    return number
+
+
+def direction(value, *, both=True):
+    allowed = DIRECTIONS if both else DIRECTIONS[:2]
+    if not isinstance(value, str):
+        raise TypeError(f"direction must be one of {allowed}; got {value!r}")
+    if value not in allowed:
+        raise ValueError(f"direction must be one of {allowed}; got {value!r}")
+    return value
+
+
+def choice(name, value, allowed):
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be one of {tuple(allowed)}; got {value!r}")
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {tuple(allowed)}; got {value!r}")
+    return value
+
+
+def delta(value):
+    return real("delta", value, above=0, below=1)
+
+
+def epsilon(value):
+    return real("epsilon", value, at_least=0)
+
+
+def noise_multiplier(value):
+    return real("noise_multiplier", value, above=0)
+
+
+def probability(name, value):
+    return real(name, value, at_least=0, at_most=1)
+
+
+def vector(name, values, *, at_least=None, at_most=None):
+    """A one-dimensional, non-empty array of finite reals in a range."""
+    array = _array(name, values, 1)
+    if at_least is not None and np.any(array < at_least):
+        raise ValueError(f"{name} must be at least {at_least}; got {array[array < at_least][0]!r}")
+    if at_most is not None and np.any(array > at_most):
+        raise ValueError(f"{name} must be at most {at_most}; got {array[array > at_most][0]!r}")
+    return array
+
+
+def matrix(name, values):
+    """A two-dimensional, non-empty array of finite reals."""
+    return _array(name, values, 2)
+
+
+def probabilities(name, values, length):
+    """Non-negative weights, one per component, that sum to one within 1e-12."""
+    array = vector(name, values, at_least=0, at_most=1)
+    if len(array) != length:
+        raise ValueError(f"{name} must have one entry per component ({length}); got {len(array)}")
+    total = math.fsum(array)
+    if abs(total - 1) > 1e-12:
+        raise ValueError(f"{name} must sum to 1 within 1e-12; got a sum of {total!r}")
+    return array
+
+
+def grid(name, values):
+    """A scalar or an array of finite reals; returns (float array, was a scalar)."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a number or a regular array; got {values!r}") from error
+    if array.dtype == bool or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
+        raise TypeError(f"{name} must hold real numbers; got {values!r}")
+    array = array.astype(float)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must hold finite numbers; got {values!r}")
+    return array, array.ndim == 0
+
+
+def _array(name, values, dimensions):
+    kind = {1: "a flat list", 2: "a rectangular table"}[dimensions]
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be {kind} of real numbers; got ragged rows") from error
+    if array.dtype == object or array.dtype == bool or not np.issubdtype(array.dtype, np.number):
+        if array.size == 0:
+            raise ValueError(f"{name} must not be empty")
+        raise TypeError(f"{name} must be {kind} of real numbers; got {values!r}")
+    if np.iscomplexobj(array):
+        raise TypeError(f"{name} must be {kind} of real numbers; got {values!r}")
+    if array.size == 0:
+        raise ValueError(f"{name} must not be empty")
+    if array.ndim != dimensions:
+        raise ValueError(f"{name} must be {kind}; got shape {array.shape}")
+    array = array.astype(float)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must hold finite numbers; got {array[~np.isfinite(array)][0]!r}")
+    return array
+
+
+def _range_text(kind, above, below, at_least, at_most):
+    bounds = [
+        f"{words} {bound:g}"
+        for words, bound in (
+            ("above", above),
+            ("at least", at_least),
+            ("below", below),
+            ("at most", at_most),
+        )
+        if bound is not None
+    ]
+    return " ".join([kind, " and ".join(bounds)]).strip()

@@ -1,0 +1,491 @@
+"""Scalar and vector mixture-of-Gaussians pairs [G-2.8], [M-4.2].
+
+A mixture pair is P = sum_j p_j N(s_j, sigma^2) against Q = N(0, sigma^2) with
+sensitivities s_j >= 0. It dominates one round of every sampled Gaussian
+mechanism in this book. *Remove* means (P, Q): the record is in the first
+dataset. *Add* means (Q, P).
+
+Inside the module everything is standardised: u = x / sigma, shifts
+a_j = s_j / sigma. The loss log(P/Q) = log sum_j p_j exp(a_j u - a_j^2 / 2) is
+increasing and convex-ish in u; its derivative is the posterior mean of a_J.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import special
+
+from . import _validate as check
+from .gaussian import LOG_SQRT_2PI, log_tail_difference
+
+EPS = np.finfo(float).eps
+# Terms below e^-CUT of the largest one are dropped: their sum is under 1e-17 of it.
+_CUT = 46.0
+_CHUNK = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A scalar mixture-of-Gaussians pair.
+
+    Parameters
+    ----------
+    sensitivities : shape (m,), each at least 0, in the units of the clip norm.
+    probabilities : shape (m,), non-negative, summing to 1 within 1e-12.
+    noise_multiplier : sigma > 0, the standard deviation of the noise.
+
+    Equal sensitivities are merged, zero-probability ones dropped, the rest sorted.
+    Raises ValueError or TypeError on anything else.
+    """
+
+    sensitivities: np.ndarray
+    probabilities: np.ndarray
+    noise_multiplier: float
+
+    def __post_init__(self):
+        sigma = check.noise_multiplier(self.noise_multiplier)
+        s = check.vector("sensitivities", self.sensitivities, at_least=0)
+        p = check.probabilities("probabilities", self.probabilities, len(s))
+        with np.errstate(divide="ignore"):
+            self._set(sigma, s, np.log(p), log_probability_error=4 * EPS)
+
+    @classmethod
+    def _from_logs(cls, sigma, sensitivities, log_probabilities, error):
+        """Constructor for weights known in logs (a binomial tail can underflow)."""
+        mixture = object.__new__(cls)
+        mixture._set(sigma, np.asarray(sensitivities, float), log_probabilities, error)
+        return mixture
+
+    def _set(self, sigma, s, log_p, log_probability_error):
+        values, group = np.unique(s, return_inverse=True)
+        merged = np.full(len(values), -np.inf)
+        np.logaddexp.at(merged, group, log_p)
+        keep = merged > -np.inf
+        values, merged = values[keep], merged[keep]
+        merged -= special.logsumexp(merged)
+        if len(values) == 1:
+            merged[:] = 0.0
+        for name, value in (
+            ("sensitivities", values),
+            ("probabilities", np.exp(merged)),
+            ("noise_multiplier", sigma),
+            ("shifts", values / sigma),
+            ("log_probabilities", merged),
+            # Bound on the rounding error of each log-probability that matters.
+            ("log_probability_error", log_probability_error),
+        ):
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+        if not np.all(np.isfinite(self.shifts * self.shifts)):
+            raise ValueError(
+                "noise_multiplier must not be so small that (sensitivity / noise_multiplier)^2 "
+                f"overflows; got {sigma!r}"
+            )
+
+    def __repr__(self):
+        return (
+            f"Mixture({len(self.sensitivities)} sensitivities in "
+            f"[{self.sensitivities[0]:g}, {self.sensitivities[-1]:g}], "
+            f"noise_multiplier={self.noise_multiplier:g})"
+        )
+
+    @property
+    def is_trivial(self) -> bool:
+        """All sensitivities are 0: the two sides are equal and epsilon is 0."""
+        return self.sensitivities[-1] == 0
+
+    @property
+    def is_gaussian(self) -> bool:
+        """A single sensitivity: the plain Gaussian mechanism."""
+        return len(self.sensitivities) == 1
+
+    # -- public functions of the observed value x (in the units of the noise) --
+
+    def loss(self, x):
+        """Privacy loss log(P/Q)(x) in the remove orientation; increasing in x."""
+        x, scalar = check.grid("x", x)
+        return _like(self.log_ratio(x.ravel() / self.noise_multiplier).reshape(x.shape), scalar)
+
+    def inverse_loss(self, loss):
+        """The x at which the loss is `loss`; -inf at or below the loss's infimum."""
+        loss, scalar = check.grid("loss", loss)
+        u = self.inverse_log_ratio(loss.ravel()).reshape(loss.shape)
+        return _like(u * self.noise_multiplier, scalar)
+
+    def density(self, x):
+        """Density of P at x."""
+        x, scalar = check.grid("x", x)
+        log_density = self.log_density(x.ravel() / self.noise_multiplier).reshape(x.shape)
+        return _like(np.exp(log_density) / self.noise_multiplier, scalar)
+
+    def reference_density(self, x):
+        """Density of Q at x."""
+        x, scalar = check.grid("x", x)
+        u = x / self.noise_multiplier
+        return _like(np.exp(-u * u / 2 - LOG_SQRT_2PI) / self.noise_multiplier, scalar)
+
+    def survival(self, x):
+        """P(X > x)."""
+        x, scalar = check.grid("x", x)
+        u = x.reshape(-1, 1) / self.noise_multiplier
+        tail = special.ndtr(self.shifts - u) @ self.probabilities
+        return _like(tail.reshape(x.shape), scalar)
+
+    def reference_survival(self, x):
+        """Q(X > x)."""
+        x, scalar = check.grid("x", x)
+        return _like(special.ndtr(-x / self.noise_multiplier), scalar)
+
+    def hockey_stick(self, epsilon, direction="remove"):
+        """One-step delta in closed form, for every real epsilon (array in, array out).
+
+        A positive sum of Gaussian deltas (no cancellation); relative accuracy
+        about 1e-12, limited by the rounding of epsilon itself. direction:
+        "remove" or "add". Raises ValueError or TypeError on bad input.
+        """
+        epsilon, scalar = check.grid("epsilon", epsilon)
+        check.direction(direction, both=False)
+        values = np.exp(self.log_hockey_stick(epsilon.ravel(), direction))
+        return _like(values.reshape(epsilon.shape), scalar)
+
+    # -- standardised internals, shared with the accountants --
+
+    @cached_property
+    def log_floor(self) -> float:
+        """Infimum of the log-ratio: log p_0 when some sensitivity is 0, else -inf."""
+        if self.sensitivities[0] > 0:
+            return -math.inf
+        positive = math.fsum(self.probabilities[1:])
+        return math.log1p(-positive) if positive < 0.5 else float(self.log_probabilities[0])
+
+    def log_ratio(self, u):
+        """log(P/Q) at standardised u, shape (n,)."""
+        return self._posterior(u, moments=0)[0]
+
+    def log_ratio_and_slope(self, u):
+        """(log(P/Q), its derivative = posterior mean of the shift) at u, shape (n,)."""
+        return self._posterior(u, moments=1)
+
+    def log_density(self, u):
+        """log of the standardised density of P, without the cancellation of loss - u^2/2."""
+        a, log_p = self.shifts, self.log_probabilities
+        out = np.empty(len(u))
+        for rows, parts in _blocks(a, log_p, u):
+            terms = log_p[parts] - (u[rows, None] - a[parts]) ** 2 / 2
+            top = terms.max(axis=1)
+            out[rows] = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
+        return out - LOG_SQRT_2PI
+
+    def inverse_log_ratio(self, y):
+        """Standardised u with log_ratio(u) = y, shape (n,); -inf where y <= log_floor."""
+        y = np.asarray(y, float)
+        u = np.full(y.shape, -np.inf)
+        if self.is_trivial:
+            return u
+        inside = y > self.log_floor
+        target = y[inside]
+        if self.sensitivities[0] == 0:
+            # Solve for the components with a positive shift: log(e^y - p_0).
+            positive = math.fsum(self.probabilities[1:])
+            small = np.abs(target) < 0.5
+            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+                near = np.log(np.expm1(target) + positive)
+                away = target + np.log1p(-np.exp(self.log_floor - target))
+            target = np.where(small, near, away)
+            a, log_p = self.shifts[1:], self.log_probabilities[1:]
+        else:
+            a, log_p = self.shifts, self.log_probabilities
+        finite = np.isfinite(target)
+        result = np.full(target.shape, -np.inf)
+        result[finite] = _invert_log_sum(a, log_p, target[finite])
+        u[inside] = result
+        return u
+
+    def log_hockey_stick(self, epsilon, direction):
+        """log of the one-step delta, shape (n,), any real epsilon.
+
+        remove: u* solves loss = eps; delta = sum_j p_j G(u* - a_j, a_j);
+        add: u* solves loss = -eps; delta = sum_j w_j G(-u*, a_j), w the posterior
+        at u*; G(x, a) = phi(x) (M(x) - M(x + a)) is the Gaussian delta.
+        """
+        epsilon = np.asarray(epsilon, float)
+        u = self.inverse_log_ratio(epsilon if direction == "remove" else -epsilon)
+        out = np.empty(len(epsilon))
+        outside = np.isneginf(u)
+        # Below its floor the loss is exceeded surely (remove) or never (add).
+        with np.errstate(divide="ignore"):
+            low = np.log(-np.expm1(np.minimum(epsilon[outside], 0.0)))
+        out[outside] = low
+        inside = ~outside
+        out[inside] = self._log_delta_at(u[inside], direction)
+        return out
+
+    def _log_delta_at(self, u, direction):
+        """log delta at the epsilon whose threshold is u (finite)."""
+        positive = self.shifts > 0
+        a, log_p = self.shifts[positive], self.log_probabilities[positive]
+        if direction == "remove":
+            x, log_weights = u[:, None] - a, np.broadcast_to(log_p, (len(u), len(a)))
+        else:
+            x = np.broadcast_to(-u[:, None], (len(u), len(a)))
+            log_weights = log_p + a * (u[:, None] - a / 2) - self.log_ratio(u)[:, None]
+        return special.logsumexp(log_weights + log_tail_difference(x, a), axis=1)
+
+    def _posterior(self, u, moments):
+        u = np.asarray(u, float)
+        a, log_p = self.shifts, self.log_probabilities
+        value, slope = _log_sum(a, log_p, u, moments)
+        # Near R = 1 the logarithm would lose the relative accuracy of a small
+        # loss: log R = log1p(sum_j p_j expm1(a_j u - a_j^2/2)) keeps it.
+        small = np.flatnonzero(np.abs(value) < 0.3)
+        if len(small) and log_p[-1] < 0:
+            near = u[small]
+            for rows, parts in _blocks(a, log_p, near):
+                exponent = a[parts] * (near[rows, None] - a[parts] / 2)
+                terms = self.probabilities[parts] * np.expm1(np.minimum(exponent, 700.0))
+                value[small[rows]] = np.log1p(terms.sum(axis=1))
+        return (value, slope) if moments else (value,)
+
+
+def binomial(trials, probability, noise_multiplier) -> Mixture:
+    """Sensitivity Binomial(trials, probability): k records, Poisson rate q [G-3.1].
+
+    trials : k >= 0. probability : q in [0, 1]. noise_multiplier : sigma > 0.
+    k = 0 or q = 0 gives the trivial pair, q = 1 the plain Gaussian.
+    """
+    k = check.whole("trials", trials, at_least=0)
+    q = check.probability("probability", probability)
+    sigma = check.noise_multiplier(noise_multiplier)
+    if k == 0 or q == 0:
+        return Mixture._from_logs(sigma, [0.0], np.zeros(1), 0.0)
+    if q == 1:
+        return Mixture._from_logs(sigma, [float(k)], np.zeros(1), 0.0)
+    j = np.arange(k + 1.0)
+    choose = _log_choose(k)
+    hits, misses = j * math.log(q), (k - j) * math.log1p(-q)
+    log_p = choose + hits + misses
+    # Each term is rounded once; far components (below e^-100) never dominate a sum.
+    relevant = log_p > log_p.max() - 100
+    error = EPS * float(np.max((choose + np.abs(hits) + np.abs(misses))[relevant]) + 4)
+    return Mixture._from_logs(sigma, j, log_p, error)
+
+
+def hypergeometric(batch_size, dataset_size, group_size, noise_multiplier) -> Mixture:
+    """Sensitivity 2 * Hypergeometric(B, n + k, k): fixed batch size [G-3.3].
+
+    batch_size : B, 1 <= B <= n. dataset_size : n >= 1, a lower bound on the
+    number of records of the smaller dataset. group_size : k >= 0.
+    The factor 2 is there because an inserted record displaces another one.
+    """
+    n = check.whole("dataset_size", dataset_size, at_least=1)
+    b = check.whole("batch_size", batch_size, at_least=1, at_most=n)
+    k = check.whole("group_size", group_size, at_least=0)
+    sigma = check.noise_multiplier(noise_multiplier)
+    top = min(b, k)
+    if top == 0:
+        return Mixture._from_logs(sigma, [0.0], np.zeros(1), 0.0)
+    # P(m) is proportional to C(b, m) * C(n + k - b, k - m): the b drawn places
+    # hold m of the k marked records. Walk by ratios from the mode outwards.
+    j = np.arange(top)
+    log_ratios = np.log((k - j) * (b - j) / ((j + 1.0) * (n - b + j + 1.0)))
+    logs = np.concatenate([[0.0], np.cumsum(log_ratios)])
+    logs -= logs.max()
+    relevant = logs[1:] > -100
+    error = EPS * float(8 + np.sum(np.abs(log_ratios[relevant]) + 2))
+    return Mixture._from_logs(sigma, 2.0 * np.arange(top + 1), logs, error)
+
+
+def product(probabilities, sensitivities, noise_multiplier, *, limit=1_000_000) -> Mixture:
+    """Sensitivity sum_j c_j Bernoulli(p_j), independent [M-4.2].
+
+    probabilities, sensitivities : shape (n,), entries in [0, 1] and >= 0.
+    Equal sums are merged while convolving, so equal sensitivities cost n + 1
+    support points; more than `limit` points raise ValueError.
+    """
+    c = check.vector("sensitivities", sensitivities, at_least=0)
+    p = check.vector("probabilities", probabilities, at_least=0, at_most=1)
+    sigma = check.noise_multiplier(noise_multiplier)
+    if len(c) != len(p):
+        raise ValueError(
+            f"sensitivities must have one entry per probability ({len(p)}); got {len(c)}"
+        )
+    support, weights = np.zeros(1), np.ones(1)
+    for size, chance in zip(c, p):
+        if size == 0 or chance == 0:
+            continue
+        values = np.concatenate([support, support + size])
+        masses = np.concatenate([weights * (1 - chance), weights * chance])
+        # Sums that differ by rounding only are one point; the larger one is kept,
+        # which can only raise the privacy loss.
+        order = np.argsort(values)
+        values, masses = values[order], masses[order]
+        last = np.append(np.diff(values) > 1e-12 * values[-1], True)
+        group = np.concatenate([[0], np.cumsum(last)[:-1]])
+        support, weights = values[last], np.bincount(group, masses)
+        if len(support) > limit:
+            raise ValueError(
+                f"sensitivities must have at most {limit} distinct sums; round them up to a grid"
+            )
+    return Mixture(support, weights / math.fsum(weights), sigma)
+
+
+def dominates(upper: Mixture, lower: Mixture) -> bool:
+    """First-order stochastic dominance of the sensitivity laws, at equal noise [M-B: B.3].
+
+    True means that `upper`'s pair dominates `lower`'s in both directions.
+    """
+    for name, value in (("upper", upper), ("lower", lower)):
+        if not isinstance(value, Mixture):
+            raise TypeError(f"{name} must be a Mixture; got {value!r}")
+    if upper.noise_multiplier != lower.noise_multiplier:
+        raise ValueError(
+            "noise_multiplier must be equal in both mixtures; got "
+            f"{upper.noise_multiplier!r} and {lower.noise_multiplier!r}"
+        )
+    points = np.union1d(upper.sensitivities, lower.sensitivities)
+    tail = lambda m: np.array([math.fsum(m.probabilities[m.sensitivities >= t]) for t in points])
+    return bool(np.all(tail(upper) >= tail(lower) - 1e-14))
+
+
+@dataclass(frozen=True, eq=False)
+class VectorMixture:
+    """Mixture pair with vector sensitivities: P = sum_j p_j N(m_j, sigma^2 I), Q = N(0, sigma^2 I).
+
+    modes : shape (m, d). probabilities : shape (m,). noise_multiplier : sigma > 0.
+    """
+
+    modes: np.ndarray
+    probabilities: np.ndarray
+    noise_multiplier: float
+
+    def __post_init__(self):
+        modes = check.matrix("modes", self.modes)
+        p = check.probabilities("probabilities", self.probabilities, len(modes))
+        object.__setattr__(self, "noise_multiplier", check.noise_multiplier(self.noise_multiplier))
+        object.__setattr__(self, "modes", modes)
+        object.__setattr__(self, "probabilities", p)
+
+    def reduced(self) -> Mixture:
+        """The scalar mixture of the norms; it dominates this pair in both directions [G-2.9]."""
+        norms = np.linalg.norm(self.modes, axis=1)
+        return Mixture(norms, self.probabilities, self.noise_multiplier)
+
+    def gram(self) -> np.ndarray:
+        """Inner products of the modes, shape (m, m); the pair depends on nothing else [M-K]."""
+        return self.modes @ self.modes.T
+
+    def hockey_stick(self, epsilon, direction="remove", nodes=400):
+        """One-step delta by a tensor trapezoid rule, for modes in one or two dimensions.
+
+        An estimate from quadrature (no bound is claimed): the integrand has a kink,
+        so the error falls like 1 / nodes^2; about 1e-6 at the default 400 nodes an axis.
+        """
+        epsilon, scalar = check.grid("epsilon", epsilon)
+        check.direction(direction, both=False)
+        nodes = check.whole("nodes", nodes, at_least=10, at_most=5000)
+        dimension = self.modes.shape[1]
+        if dimension > 2:
+            raise ValueError(f"modes must have one or two columns for quadrature; got {dimension}")
+        modes = self.modes / self.noise_multiplier
+        axes = [np.linspace(min(c.min(), 0) - 8, max(c.max(), 0) + 8, nodes) for c in modes.T]
+        cell = math.prod(axis[1] - axis[0] for axis in axes)
+        points = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
+        reference = np.exp(-(points**2).sum(axis=1) / 2) / (2 * math.pi) ** (dimension / 2)
+        ratio = np.zeros(len(points))
+        for mode, weight in zip(modes, self.probabilities):
+            ratio += weight * np.exp(points @ mode - mode @ mode / 2)
+        first, second = (ratio, 1.0) if direction == "remove" else (1.0, ratio)
+        values = [
+            cell * float(reference @ np.maximum(first - math.exp(e) * second, 0.0))
+            for e in epsilon.ravel()
+        ]
+        return _like(np.array(values).reshape(epsilon.shape), scalar)
+
+
+def _like(array, scalar):
+    return float(array) if scalar else array
+
+
+def _log_choose(k):
+    """log C(k, j) for j = 0..k, each from the exact integer."""
+    row, value = [], 1
+    for j in range(k // 2 + 1):
+        row.append(math.log(value))
+        value = value * (k - j) // (j + 1)
+    return np.array(row + row[(k - 1) // 2 :: -1] if k else row)
+
+
+def _invert_log_sum(a, log_p, target):
+    """Solve log sum_j exp(log_p_j + a_j u - a_j^2/2) = target for u (all a_j > 0).
+
+    The left side S is convex and increasing, and S >= each single term, so
+    min_j over the single-term solutions lies at or above the root and Newton's
+    method from there decreases to it monotonically.
+    """
+    if len(target) > 4000:
+        # Start from the solution on a coarse grid; Newton then needs one or two steps.
+        knots = np.linspace(target.min(), target.max(), 1500)
+        u = np.interp(target, knots, _invert_log_sum(a, log_p, knots))
+        first_guess_above = False
+    else:
+        u = np.full(len(target), np.inf)
+        for start in range(0, len(a), 64):
+            part = slice(start, start + 64)
+            single = (target[:, None] - log_p[part]) / a[part] + a[part] / 2
+            u = np.minimum(u, single.min(axis=1))
+        first_guess_above = True
+    active = np.arange(len(target))
+    for _ in range(100):
+        value, slope = _log_sum(a, log_p, u[active], True)
+        step = (value - target[active]) / slope
+        u[active] -= step
+        scale = 4 * EPS * (np.abs(u[active]) + np.abs(target[active]) / slope + 1e-300)
+        done = np.abs(step) <= scale
+        if first_guess_above:
+            done |= step <= 0
+        active = active[~done]
+        if not len(active):
+            break
+    return u
+
+
+def _log_sum(a, log_p, u, slope_too):
+    """S(u) = log sum_j exp(log_p_j + a_j u - a_j^2/2) and, if asked, S'(u)."""
+    value, slope = np.empty(len(u)), np.empty(len(u) if slope_too else 0)
+    for rows, parts in _blocks(a, log_p, u):
+        terms = log_p[parts] + a[parts] * (u[rows, None] - a[parts] / 2)
+        top = terms.max(axis=1)
+        weights = np.exp(terms - top[:, None])
+        total = weights.sum(axis=1)
+        value[rows] = top + np.log(total)
+        if slope_too:
+            slope[rows] = (weights @ a[parts]) / total
+    return value, slope
+
+
+def _blocks(a, log_p, u):
+    """Yield (row slice, component slice) holding every term that matters.
+
+    With many components, a component is dropped on a block of u when it is below
+    e^(-CUT - log m) of the best one at both ends; the difference of two exponents
+    is linear in u, so it stays below in between, and the dropped sum is under
+    1e-17 of the kept one.
+    """
+    many = len(a) > 64
+    rows = 64 if many else max(16, _CHUNK // len(a))
+    for start in range(0, len(u), rows):
+        block = slice(start, min(start + rows, len(u)))
+        if not many:
+            yield block, slice(None)
+            continue
+        low, high = u[block].min(), u[block].max()
+        best = np.argmax(log_p + a * ((low + high) / 2 - a / 2))
+        gap = log_p - log_p[best] - (a - a[best]) * (a + a[best]) / 2
+        gap += np.maximum((a - a[best]) * low, (a - a[best]) * high)
+        alive = np.flatnonzero(gap > -_CUT - math.log(len(a)))
+        yield block, slice(alive[0], alive[-1] + 1)

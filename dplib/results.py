@@ -1,0 +1,122 @@
+"""Typed answers: what a number is, and in which direction it may be trusted.
+
+`Bracket` holds a certified lower and upper bound, `Estimate` a sampled value
+with its confidence bound. Neither turns into a bare float by itself: the
+reader of a number has to say which end is meant.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from . import _validate as check
+
+
+class NoBracketError(ArithmeticError):
+    """No useful certified bracket could be computed; the message says why."""
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """A certified pair: lower <= truth <= upper.
+
+    Parameters
+    ----------
+    lower, upper : finite floats with lower <= upper. For an epsilon or a delta
+        the *upper* end is the privacy guarantee; the lower end shows how much
+        the accountant could still gain.
+    method : which accountant produced it ("closed form", "contour", "lattice").
+
+    Raises ValueError when the ends are not finite or are in the wrong order.
+    """
+
+    lower: float
+    upper: float
+    method: str = ""
+
+    def __post_init__(self):
+        lower, upper = check.real("lower", self.lower), check.real("upper", self.upper)
+        if lower > upper:
+            raise ValueError(f"lower must be at most upper; got {lower!r} > {upper!r}")
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    @property
+    def width(self) -> float:
+        return self.upper - self.lower
+
+    @property
+    def relative_width(self) -> float:
+        """(upper - lower) / |upper|; zero for the bracket [0, 0]."""
+        return self.width / abs(self.upper) if self.upper else self.width
+
+    @property
+    def midpoint(self) -> float:
+        return self.lower + self.width / 2
+
+    def __contains__(self, value) -> bool:
+        return self.lower <= value <= self.upper
+
+    def __float__(self):
+        raise TypeError(
+            "a Bracket is not a single number: use .upper for a guarantee, .lower for the bound below"
+        )
+
+    def __format__(self, spec: str) -> str:
+        """Formats the upper end, which is the guarantee."""
+        return format(self.upper, spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        method = f", {self.method}" if self.method else ""
+        if self.lower == self.upper:
+            return f"{self.upper:.6g} (exact{method})"
+        if self.relative_width <= 1e-5:
+            return f"{self.upper:.6g} (certified to {self.relative_width:.0e}{method})"
+        return f"[{self.lower:.6g}, {self.upper:.6g}] (certified{method})"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A sampled number: never a guarantee by itself.
+
+    Parameters
+    ----------
+    value : the estimate.
+    standard_error : its standard error, at least 0.
+    upper : upper confidence bound, at least `value`.
+    confidence : probability with which `upper` is at least the truth, in (0, 1).
+    """
+
+    value: float
+    standard_error: float
+    upper: float
+    confidence: float
+
+    def __post_init__(self):
+        value = check.real("value", self.value)
+        error = check.real("standard_error", self.standard_error, at_least=0)
+        upper = check.real("upper", self.upper)
+        confidence = check.real("confidence", self.confidence, above=0, below=1)
+        if upper < value:
+            raise ValueError(f"upper must be at least value; got {upper!r} < {value!r}")
+        for name, number in zip(
+            ("value", "standard_error", "upper", "confidence"), (value, error, upper, confidence)
+        ):
+            object.__setattr__(self, name, number)
+
+    def __float__(self):
+        raise TypeError("an Estimate is not a guarantee: use .value, or .upper with its .confidence")
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        if not self.standard_error:
+            return f"{self.value:.6g} (estimate)"
+        # One digit more than the standard error supports would be noise.
+        decimals = max(0, 1 - math.floor(math.log10(self.standard_error)))
+        return (
+            f"{self.value:.{decimals}f} +- {self.standard_error:.{decimals}f} "
+            f"(estimate; <= {self.upper:.{decimals}f} with confidence {self.confidence:g})"
+        )
