@@ -126,11 +126,15 @@ class Mixture:
         return normal_tail(-u) - epsilon.exp() * self.lower_tail(u)
 
 
-ROOT_HALF = None
-
-
 def normal_tail(u):
     """Pr[N(0,1) > u]."""
+    if u > 3000:  # alternating asymptotic series; the error is below the first term left out
+        term, total = arb(1), arb(0)
+        for n in range(40):
+            total += term
+            term *= -(2 * n + 1) / (u * u)
+        total += arb(0, abs(term).upper())
+        return (-u * u / 2).exp() / (u * (2 * arb.pi()).sqrt()) * total
     return (u / arb(2).sqrt()).erfc() / 2
 
 
