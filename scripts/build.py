@@ -19,7 +19,8 @@ def build(source=ROOT, output=None, quiet=False):
     source = Path(source).resolve()
     output = Path(output).resolve() if output else source
     shutil.rmtree(output / "_build", ignore_errors=True)
-    command = [sys.executable, "-m", "jupyter_book.cli.main", "build", str(source), "-W", "-n", "--keep-going"]
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+    command += ["build", str(source), "-W", "-n", "--keep-going"]
     command += ["--path-output", str(output)] if output != source else []
     process = subprocess.Popen(
         command, cwd=source, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
@@ -29,7 +30,10 @@ def build(source=ROOT, output=None, quiet=False):
         lines.append(line)
         if not quiet:
             print(line, end="", flush=True)
-    return process.wait(), "".join(lines)
+    status = process.wait()
+    if status == 0 and not (output / "_build" / "html" / "index.html").exists():
+        status = 1
+    return status, "".join(lines)
 
 
 def main():

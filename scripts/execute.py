@@ -56,6 +56,7 @@ def execute(path, cell_timeout, on_cell, root):
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,
+        extra_arguments=["--IPKernelApp.log_level=40"],
         allow_errors=False,
         resources={"metadata": {"path": str(path.parent)}},
         on_cell_executed=lambda **_: on_cell(),

@@ -58,7 +58,7 @@ def read(path):
             cell["id"] = name
             taken.add(name)
     document["nbformat"], document["nbformat_minor"] = 4, 5
-    return nbformat.from_dict(nbformat.v4.rejoin_lines(nbformat.from_dict(document)))
+    return nbformat.reads(json.dumps(document), as_version=4)
 
 
 def write(notebook, path):
