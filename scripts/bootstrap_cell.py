@@ -15,8 +15,9 @@ TEMPLATE = '''\
 # Set-up: does nothing where dplib is installed; on Colab it installs it.
 import importlib, importlib.util, subprocess, sys
 if importlib.util.find_spec("dplib") is None:
+    source = "git+{url}@{branch}"
     subprocess.check_call([sys.executable, "-m", "pip", "install", "-q",
-                           "{name}[plot] @ git+{url}@{branch}"])
+                           f"{name}[plot] @ {{source}}"])
     importlib.invalidate_caches()'''
 
 
