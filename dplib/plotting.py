@@ -112,17 +112,29 @@ def curve(index: int) -> dict:
     return {"color": colour, "linestyle": dash}
 
 
-def finish(ax, *, x: str, y: str, title: str = "", legend: str | None = None) -> None:
+def finish(ax, *, x=None, y=None, title: str = "", legend: str | None = None) -> None:
     """Name both axes (with units) and, where given, add a title and a legend.
 
-    `legend` is the legend's place in Matplotlib's words ("upper left", ...).
-    A figure without axis labels is an error here, not an oversight.
+    Parameters
+    ----------
+    x, y : axis labels. A label may be left out only where the panel shares that
+        axis with another one, which then carries it.
+    title : short text above the panel.
+    legend : the legend's place in Matplotlib's words ("upper left", ...).
+
+    Raises ValueError for a panel whose axis would have no name.
     """
-    for name, text in (("x", x), ("y", y)):
+    for name, text, shared in (
+        ("x", x, ax.get_shared_x_axes()),
+        ("y", y, ax.get_shared_y_axes()),
+    ):
+        if text is None and len(shared.get_siblings(ax)) > 1:
+            continue
         if not isinstance(text, str) or not text.strip():
-            raise ValueError(f"{name} must be a non-empty axis label, got {text!r}")
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+            raise ValueError(
+                f"{name} must be a non-empty axis label (None only for a shared axis), got {text!r}"
+            )
+        ax.set(**{f"{name}label": text})
     if title:
         ax.set_title(title)
     if legend is not None:

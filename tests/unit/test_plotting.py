@@ -126,6 +126,15 @@ def test_finish_rejects_a_nameless_axis(labels):
         plotting.finish(ax, **labels)
 
 
+def test_finish_leaves_a_shared_axis_to_its_neighbour():
+    _, (top, bottom) = plotting.figure(2, 1, sharex=True)
+    plotting.finish(top, y="density")
+    plotting.finish(bottom, x="published value", y="loss")
+    assert (top.get_xlabel(), bottom.get_xlabel()) == ("", "published value")
+    with pytest.raises(ValueError, match="y must be a non-empty axis label"):
+        plotting.finish(top, x="published value")
+
+
 def test_label_line_sits_beside_its_point():
     fig, ax = plotting.figure()
     ax.plot([0, 1], [0, 1])
