@@ -23,16 +23,6 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from tqdm import tqdm
 
-# The same circumstances for every run: quiet, one numerical thread, fixed hashes, this environment's kernel.
-ENVIRONMENT = {
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "PYTHONHASHSEED": "0",
-    "JUPYTER_PREFER_ENV_PATH": "1",
-    "JUPYTER_PLATFORM_DIRS": "1",
-    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-}
-
 
 class NotebookError(Exception):
     """A notebook cannot be stored; the message says why."""
@@ -56,7 +46,6 @@ def execute(path, cell_timeout, on_cell, root):
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,
-        extra_arguments=["--IPKernelApp.log_level=40"],
         allow_errors=False,
         resources={"metadata": {"path": str(path.parent)}},
         on_cell_executed=lambda **_: on_cell(),
@@ -141,7 +130,7 @@ def main(argv=None):
     parser.add_argument("--root", type=Path, default=tools.ROOT, help="folder that holds notebooks/ and dplib/")
     arguments = parser.parse_args(argv)
     root = arguments.root.resolve()
-    os.environ.update(ENVIRONMENT)
+    os.environ.update(tools.kernel_environment())
     if root != tools.ROOT:  # the kernels must import the library that the stamp is about
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import nbformat
@@ -37,6 +38,24 @@ FORBIDDEN = {
     "a memory address": re.compile(r"\bat 0x[0-9a-fA-F]{6,}"),
     "a warning": re.compile(r"\b\w*Warning\b"),
 }
+
+
+def kernel_environment():
+    """Circumstances in which every notebook runs: one numerical thread, fixed hashes, nobody's own settings."""
+    folder = Path(sys.prefix) / "ipython"
+    profile = folder / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    (profile / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n")
+    return {
+        "IPYTHONDIR": str(folder),
+        "JUPYTER_PLATFORM_DIRS": "1",
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "PYTHONHASHSEED": "0",
+    }
 
 
 def notebooks(root=ROOT):

@@ -1,0 +1,247 @@
+"""What the built pages must fulfil in a browser. Each function takes a Playwright page and returns problems."""
+
+import contextlib
+import threading
+from urllib.parse import urlsplit
+
+from notebook_checks import alt_text_is_real
+from serve import server
+
+DESKTOP = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+@contextlib.contextmanager
+def served(folder):
+    """The folder over HTTP on this machine; yields the address."""
+    web = server(folder)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{web.server_address[1]}"
+    finally:
+        web.shutdown()
+        web.server_close()
+
+
+class Watch:
+    """Collects what goes wrong while pages are open."""
+
+    def __init__(self, page, address):
+        self.problems = []
+        self.host = urlsplit(address).netloc
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
+        page.on("requestfailed", self._failed)
+        page.on("request", self._request)
+        page.on("response", self._response)
+
+    def _console(self, message):
+        if message.type in ("error", "warning"):
+            self.problems.append(f"console {message.type}: {message.text}")
+
+    def _failed(self, request):
+        if "ERR_ABORTED" not in (request.failure or ""):  # a page was left while it loaded
+            self.problems.append(f"failed request: {request.url} ({request.failure})")
+
+    def _request(self, request):
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob", "about") and parts.netloc != self.host:
+            self.problems.append(f"request to another host: {request.url}")
+
+    def _response(self, response):
+        if response.status >= 400:
+            self.problems.append(f"status {response.status}: {response.url}")
+
+    def take(self):
+        found, self.problems[:] = list(dict.fromkeys(self.problems)), []
+        return found
+
+
+def open_page(page, url):
+    page.goto(url, wait_until="load")
+    page.evaluate("async () => { if (window.MathJax && MathJax.startup) await MathJax.startup.promise }")
+
+
+def math_problems(page):
+    """Formulas that MathJax did not set, or set as an error."""
+    count = page.evaluate(
+        """() => ({
+            math: document.querySelectorAll('.math').length,
+            set: document.querySelectorAll('mjx-container').length,
+            errors: [...document.querySelectorAll('mjx-merror')].map(node =>
+                node.getAttribute('data-mjx-error') || node.textContent).slice(0, 3),
+        })"""
+    )
+    problems = [f"formula with an error: {error}" for error in count["errors"]]
+    if count["math"] != count["set"]:
+        problems.append(f"{count['math']} formulas, {count['set']} set")
+    return problems
+
+
+def image_problems(page):
+    page.evaluate(
+        """async () => { await Promise.all([...document.images].map(image => {
+            image.loading = 'eager';
+            return image.complete ? null : new Promise(done => { image.onload = image.onerror = done; });
+        })) }"""
+    )
+    images = page.evaluate(
+        """() => [...document.querySelectorAll('main img')].map(image =>
+            ({source: image.getAttribute('src'), width: image.naturalWidth, alt: image.alt}))"""
+    )
+    problems = [f"image does not load: {image['source']}" for image in images if image["width"] == 0]
+    problems += [
+        f"image without alternative text: {image['source']} ({image['alt']!r})"
+        for image in images
+        if not alt_text_is_real(image["alt"])
+    ]
+    return problems
+
+
+def set_theme(page, wanted):
+    """Click the theme button until the page is in the wanted theme."""
+    button = page.locator("button.theme-switch-button").first
+    for _ in range(4):
+        mode = page.evaluate("document.documentElement.dataset.mode")
+        if mode == wanted and page.evaluate("document.documentElement.dataset.theme") == wanted:
+            return []
+        button.click()
+    return [f"the theme button does not lead to {wanted}"]
+
+
+CONTRAST = """
+() => {
+  const parse = text => {
+    const numbers = (text.match(/[\\d.]+/g) || []).map(Number);
+    if (text.startsWith('color(srgb')) return [...numbers.slice(0, 3).map(x => 255 * x), numbers[3] ?? 1];
+    return [numbers[0], numbers[1], numbers[2], numbers[3] ?? 1];
+  };
+  const over = (top, under) => [0, 1, 2].map(i => top[i] * top[3] + under[i] * (1 - top[3])).concat(1);
+  const background = node => {
+    const layers = [];
+    for (let at = node; at; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color[3] > 0) layers.push(color);
+      if (color[3] === 1) break;
+    }
+    let result = [255, 255, 255, 1];
+    for (const color of layers.reverse()) result = over(color, result);
+    return result;
+  };
+  const light = color => {
+    const [r, g, b] = color.slice(0, 3).map(v => {
+      v /= 255;
+      return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const seen = new Map();
+  const roots = document.querySelectorAll('main, .bd-sidebar-primary, .bd-sidebar-secondary');
+  for (const root of roots) {
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const text = walker.currentNode.textContent.trim();
+      const node = walker.currentNode.parentElement;
+      if (text.length < 2 || !node || node.closest('script, style, noscript, mjx-container, .onlyprint, .headerlink')) continue;
+      const style = getComputedStyle(node);
+      if (style.visibility === 'hidden' || style.display === 'none' || !node.getClientRects().length) continue;
+      if (parseFloat(style.opacity) === 0) continue;
+      const back = background(node), front = over(parse(style.color), back);
+      const [a, b] = [light(front), light(back)];
+      const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      const size = parseFloat(style.fontSize), bold = parseInt(style.fontWeight) >= 700;
+      const needed = size >= 24 || (bold && size >= 18.66) ? 3 : 4.5;
+      if (ratio < needed) {
+        const key = style.color + back.join();
+        if (!seen.has(key)) seen.set(key, `contrast ${ratio.toFixed(2)} (${needed} needed) of <${node.tagName.toLowerCase()} class="${node.className}"> ${JSON.stringify(text.slice(0, 40))}: ${style.color} on rgb(${back.slice(0, 3).map(Math.round).join(', ')})`);
+      }
+    }
+  }
+  return [...seen.values()];
+}
+"""
+
+
+def contrast_problems(page):
+    """Text whose contrast is below the WCAG AA value (4.5; 3 for large type)."""
+    return page.evaluate(CONTRAST)
+
+
+def overflow_problems(page):
+    """Whether the page itself scrolls sideways."""
+    width = page.evaluate("[document.scrollingElement.scrollWidth, window.innerWidth]")
+    if width[0] <= width[1] + 1:
+        return []
+    culprits = page.evaluate(
+        """() => [...document.querySelectorAll('main *')].filter(node => {
+            if (node.getBoundingClientRect().right <= innerWidth + 1) return false;
+            for (let at = node.parentElement; at; at = at.parentElement)
+                if (['auto', 'scroll', 'hidden'].includes(getComputedStyle(at).overflowX)) return false;
+            return true;
+        }).slice(0, 3).map(node => node.outerHTML.slice(0, 100))"""
+    )
+    return [f"the page is {width[0]} wide on a screen of {width[1]}: {culprits}"]
+
+
+def menu_problems(page, width):
+    """The menu button, by keyboard, hides and shows the list of pages."""
+    page.set_viewport_size(width)
+
+    def visible():
+        box = page.locator(".bd-sidebar-primary").bounding_box()
+        return box is not None and box["width"] > 0 and box["x"] + box["width"] > 1 and box["x"] > -box["width"] / 2
+
+    before = visible()
+    button = page.locator("button.primary-toggle").first
+    button.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(600)
+    if visible() == before:
+        return ["the menu button does nothing"]
+    return []
+
+
+def keyboard_problems(page):
+    """The first Tab offers to skip to the content; going on, what has the focus is visible and links follow."""
+    problems = []
+    page.evaluate("() => { document.activeElement && document.activeElement.blur(); window.scrollTo(0, 0) }")
+    page.keyboard.press("Tab")
+    first = page.evaluate("document.activeElement.getAttribute('href') || ''")
+    if first != "#main-content":
+        return [f"the first Tab does not reach the link to the content (but {first!r})"]
+    box = page.evaluate("(() => { const b = document.activeElement.getBoundingClientRect(); return [b.bottom, b.width] })()")
+    if box[0] <= 0 or box[1] <= 0:
+        problems.append("the link to the content stays invisible when it has the focus")
+    page.keyboard.press("Enter")
+    if not page.url.endswith("#main-content"):
+        problems.append("the link to the content does not lead there")
+    reached = 0
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        state = page.evaluate(
+            """() => { const node = document.activeElement, style = getComputedStyle(node);
+            return [!!node.closest('main'), style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0
+                    || style.boxShadow !== 'none', node.outerHTML.slice(0, 80)] }"""
+        )
+        if state[0]:
+            reached += 1
+            if not state[1]:
+                problems.append(f"no sign of the focus on {state[2]}")
+    if reached == 0:
+        problems.append("40 Tabs after the skip link reach nothing in the content")
+    return problems
+
+
+def search_results(page, address, words):
+    """Paths of the pages that the search page finds."""
+    from urllib.parse import quote
+
+    page.goto(f"{address}/search.html?q={quote(words)}", wait_until="load")
+    page.wait_for_function(
+        """() => { const text = document.querySelector('#search-results .search-summary, #search-results p');
+        return text && !/Preparing|Searching/.test(text.textContent + (document.querySelector('#search-results h2') || {textContent: ''}).textContent) }""",
+        timeout=15000,
+    )
+    page.wait_for_timeout(100)
+    hrefs = page.evaluate("[...document.querySelectorAll('#search-results ul.search li > a')].map(a => a.href)")
+    return [urlsplit(href).path.lstrip("/") for href in hrefs]

@@ -1,0 +1,68 @@
+"""The built book and a browser, each made once for a run."""
+
+import fcntl
+import os
+
+import browser_checks
+import pytest
+from browser import find_chromium
+from build import build
+
+
+@pytest.fixture(scope="session")
+def build_record(tmp_path_factory, worker_id):
+    """(status, output of the builder, folder of the pages) of one fresh, strict build."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "book-build"
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "w") as lock:  # two workers share one build
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        record = folder / "record.txt"
+        if not record.exists():
+            status, text = build(output=folder, quiet=True)
+            record.write_text(f"{status}\n{text}", encoding="utf-8")
+        status, text = record.read_text(encoding="utf-8").split("\n", 1)
+    return int(status), text, folder / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def html(build_record):
+    """Folder of the built pages."""
+    status, text, folder = build_record
+    assert (folder / "index.html").exists(), text[-3000:]
+    return folder
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A running Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    path = find_chromium()
+    assert path, "no Chromium; make setup-test installs one"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def address(html):
+    with browser_checks.served(html) as where:
+        yield where
+
+
+@pytest.fixture(scope="session")
+def environment_of_kernels():
+    """Environment in which notebooks run in the tests: the same as for make execute."""
+    import notebook_tools as tools
+
+    return os.environ | tools.kernel_environment()
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A small project of its own: two notebooks that use a library of two modules."""
+    import small_project
+
+    return small_project.make(tmp_path / "project")

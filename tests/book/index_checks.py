@@ -1,0 +1,192 @@
+"""The theorem index: every row complete, every tag of the book in a row."""
+
+import ast
+import importlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import notebook_checks
+import notebook_tools as tools
+
+COLUMNS = ["Tag", "Statement", "Notebook section", "Function", "Test"]
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)#([^)\s]+)\)")
+CODE = re.compile(r"`([^`]+)`")
+TAG = re.compile(r"[A-Z]{1,2}-[A-Za-z0-9][\w.]*")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the index."""
+
+    tag: str
+    statement: str
+    section: str
+    function: str
+    test: str
+
+
+def rows(text):
+    """Rows of all tables with the index's columns."""
+    found, inside = [], False
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.strip().startswith("|") else None
+        if cells is None:
+            inside = False
+        elif cells == COLUMNS:
+            inside = True
+        elif inside and not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
+            if len(cells) != len(COLUMNS):
+                raise ValueError(f"a row of the index has {len(cells)} cells, not {len(COLUMNS)}: {line[:80]}")
+            match = TAG.search(re.sub(r"\([^)]*\)", "", cells[0]))
+            if match is None:
+                raise ValueError(f"a row of the index has no tag: {line[:80]}")
+            found.append(Row(match.group(), *cells[1:]))
+    return found
+
+
+def slug(heading):
+    """Anchor of a heading, as on GitHub and in the built book."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.strip())
+    text = re.sub(r"[`*]", "", text.lower())
+    return re.sub(r"[^\w\u4e00-\u9fff\- ]", "", text).replace(" ", "-")
+
+
+def sections(path):
+    """{anchor: text of the section, subsections included} of a notebook or a Markdown page."""
+    path = Path(path)
+    if path.suffix == ".ipynb":
+        notebook = tools.read(path)
+        lines = []
+        for cell in notebook["cells"]:
+            text = tools.source(cell)
+            lines += text.splitlines() if cell["cell_type"] == "markdown" else ["    " + line for line in text.splitlines()]
+            lines.append("")
+    else:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    heads, fenced = [], False
+    for number, line in enumerate(lines):
+        if line.startswith(("```", "~~~")):
+            fenced = not fenced
+        match = None if fenced else re.match(r"(#{1,6}) (.+)", line)
+        if match:
+            heads.append((number, len(match.group(1)), slug(match.group(2))))
+    result = {}
+    for position, (start, level, anchor) in enumerate(heads):
+        later = [number for number, other, _ in heads[position + 1 :] if other <= level]
+        name, extra = anchor, 0
+        while name in result:
+            extra += 1
+            name = f"{anchor}-{extra}"
+        result[name] = "\n".join(lines[start : later[0] if later else len(lines)])
+    return result
+
+
+def function_exists(name):
+    """Whether a dotted name such as dplib.mixtures.binomial can be imported."""
+    parts = name.removesuffix("()").split(".")
+    for depth in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:depth]))
+        except ImportError:
+            continue
+        for part in parts[depth:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return depth < len(parts) or len(parts) > 1
+    return False
+
+
+def test_exists(root, name):
+    """Whether tests/x.py::Class::test or tests/x.py::test is defined."""
+    path, *parts = name.split("::")
+    file = Path(root) / path
+    if not parts or not file.is_file():
+        return False
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    for position, part in enumerate(parts):
+        part = part.split("[")[0]
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef) if position == len(parts) - 1 else ()
+        node = next((item for item in body if isinstance(item, (ast.ClassDef, *kinds)) and item.name == part), None)
+        if node is None:
+            return False
+        body = node.body
+    return parts[-1].split("[")[0].startswith(("test", "Test"))
+
+
+test_exists.__test__ = False
+
+
+def row_problems(root, row):
+    root = Path(root)
+    problems = []
+    if len(re.sub(r"\W", "", row.statement)) < 10:
+        problems.append(f"{row.tag}: no statement")
+    links = LINK.findall(row.section)
+    if not links:
+        problems.append(f"{row.tag}: no link to a section")
+    named = False
+    for target, anchor in links:
+        path = (root / "book" / target).resolve()
+        if not path.is_file():
+            problems.append(f"{row.tag}: {target} does not exist")
+            continue
+        section = sections(path).get(anchor)
+        if section is None:
+            problems.append(f"{row.tag}: {target} has no section #{anchor}")
+            continue
+        named = named or row.tag in notebook_checks.tags(section)
+    if links and not named and not problems:
+        problems.append(f"{row.tag}: no linked section mentions [{row.tag}]")
+    functions = [name for name in CODE.findall(row.function) if name.startswith("dplib")]
+    if not functions:
+        problems.append(f"{row.tag}: no function of dplib")
+    problems += [f"{row.tag}: no function {name}" for name in functions if not function_exists(name)]
+    tests = CODE.findall(row.test)
+    if not tests:
+        problems.append(f"{row.tag}: no test")
+    problems += [f"{row.tag}: no test {name}" for name in tests if not test_exists(root, name)]
+    return problems
+
+
+def mentioned_tags(root):
+    """{tag: places} of the tags that notebooks, library and unit tests mention."""
+    root = Path(root)
+    places = {}
+    for path in tools.notebooks(root):
+        text = "\n".join(tools.source(cell) for cell in tools.read(path)["cells"])
+        for tag in notebook_checks.tags(text):
+            places.setdefault(tag, []).append(path.name)
+    python = [*root.glob("dplib/**/*.py"), *root.glob("tests/**/*.py")]
+    for path in sorted(python):
+        if (root / "tests" / "book") in path.parents:
+            continue
+        for tag in notebook_checks.tags(path.read_text(encoding="utf-8")):
+            places.setdefault(tag, []).append(str(path.relative_to(root)))
+    return places
+
+
+def index_problems(root=tools.ROOT, required=()):
+    """All problems of the index of the project at `root`."""
+    root = Path(root)
+    try:
+        index = rows((root / "book" / "theorems.md").read_text(encoding="utf-8"))
+    except ValueError as error:
+        return [str(error)]
+    if not index:
+        return [f"book/theorems.md has no table with the columns {' | '.join(COLUMNS)}"]
+    problems = []
+    known = [row.tag for row in index]
+    problems += [f"{tag}: two rows" for tag in sorted({tag for tag in known if known.count(tag) > 1})]
+    for row in index:
+        problems += row_problems(root, row)
+    problems += [f"{tag}: in scope, but without a row" for tag in required if tag not in known]
+    errata = (root / "book" / "errata.md").read_text(encoding="utf-8") if (root / "book" / "errata.md").exists() else ""
+    for tag, where in sorted(mentioned_tags(root).items()):
+        if tag.startswith("E-"):
+            if re.search(rf"\b{re.escape(tag)}\b", errata) is None:
+                problems.append(f"{tag}: mentioned in {', '.join(where)}, but not in book/errata.md")
+        elif tag not in known:
+            problems.append(f"{tag}: mentioned in {', '.join(where)}, but without a row")
+    return problems

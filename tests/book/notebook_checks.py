@@ -1,0 +1,171 @@
+"""What every notebook of the book must fulfil. Each function returns a list of problems, empty if all is well."""
+
+import re
+
+import notebook_tools as tools
+from bootstrap_cell import bootstrap_source
+
+DIRECTIVE = re.compile(r"^\s*(?:`{3,}|~{3,}|:{3,})\s*\{[^}\s]+\}|^\s*:{3,}\s*\w*\s*$", re.MULTILINE)
+ROLE = re.compile(r"\{[a-zA-Z][\w:+-]*\}`[^`]")
+TARGET = re.compile(r"^\([\w-]+\)=\s*$", re.MULTILINE)
+CODE = re.compile(r"(`{3,}|~{3,})[^\n{]*\n.*?\1|(?<!`)(`+)(?!`).+?(?<!`)\2(?!`)", re.DOTALL)
+READING_TIME = re.compile(r"reading time\W{0,8}(\d+)\s*min", re.IGNORECASE)
+RUN_TIME = re.compile(
+    r"run time\W{0,8}(?:(?:under|below|at most|less than|about)\s+)?(\d+)\s*(s|sec|seconds?|min|minutes?)\b",
+    re.IGNORECASE,
+)
+TAG = re.compile(r"\[((?:A|C|E|G|M|N|R|ZW)-[A-Za-z0-9][\w.]*)(?:[:,;][^\]\n]*)?\](?!\()")
+
+
+def _without_code(text):
+    return CODE.sub("", text)
+
+
+def bootstrap_problems(notebook):
+    cells = tools.code_cells(notebook)
+    if not cells:
+        return ["no code cell"]
+    problems = []
+    if tools.source(cells[0]).rstrip() != bootstrap_source():
+        problems.append("the first code cell is not what scripts/bootstrap_cell.py prints")
+    if any(tools.is_bootstrap(cell) for cell in cells[1:]):
+        problems.append("the bootstrap cell stands a second time")
+    return problems
+
+
+def markdown_problems(notebook):
+    problems = []
+    for number, cell in enumerate(tools.markdown_cells(notebook), start=1):
+        text = tools.source(cell)
+        for what, pattern, searched in (
+            ("a directive", DIRECTIVE, text),
+            ("a role", ROLE, text),
+            ("a target", TARGET, _without_code(text)),
+        ):
+            match = pattern.search(searched)
+            if match:
+                problems.append(f"Markdown cell {number} contains {what}: {match.group().strip()!r}")
+        if cell.get("attachments"):
+            problems.append(f"Markdown cell {number} has attachments")
+    return problems
+
+
+def header_problems(notebook):
+    """First cell: a numbered title; before the first code cell: reading time and run-time budget."""
+    first = notebook["cells"][0] if notebook["cells"] else None
+    if first is None or first["cell_type"] != "markdown":
+        return ["the first cell is not Markdown"]
+    problems = []
+    if not re.match(r"# \S", tools.source(first)):
+        problems.append("the first cell does not begin with a title")
+    if READING_TIME.search(tools.source(first)) is None:
+        problems.append("the first cell names no reading time")
+    if run_time_budget(notebook) is None:
+        problems.append("the first cell names no run time")
+    titles = [
+        line
+        for cell in tools.markdown_cells(notebook)
+        for line in _without_code(tools.source(cell)).splitlines()
+        if re.match(r"# \S", line)
+    ]
+    if len(titles) > 1:
+        problems.append(f"more than one title: {titles[1]!r}")
+    return problems
+
+
+def run_time_budget(notebook):
+    """Seconds that the header allows for a run, or None."""
+    first = notebook["cells"][0]
+    match = RUN_TIME.search(re.sub(r"[*_]", "", tools.source(first)))
+    if match is None:
+        return None
+    return int(match.group(1)) * (60 if match.group(2).lower().startswith("min") else 1)
+
+
+def assertion_problems(notebook):
+    """At least one assertion, and none that cannot fail."""
+    import ast
+
+    asserts = []
+    for cell in tools.code_cells(notebook):
+        if not tools.is_bootstrap(cell):
+            asserts += [node for node in ast.walk(tools._parse(tools.source(cell))) if isinstance(node, ast.Assert)]
+    problems = [] if asserts else ["no assertion"]
+    for node in asserts:
+        if not any(isinstance(part, (ast.Name, ast.Attribute, ast.Call)) for part in ast.walk(node.test)):
+            problems.append(f"an assertion that cannot fail: {ast.unparse(node)}")
+        if isinstance(node.test, ast.Tuple):
+            problems.append(f"an assertion of a tuple: {ast.unparse(node)}")
+    return problems
+
+
+def execution_problems(notebook):
+    problems = []
+    for expected, cell in enumerate(tools.code_cells(notebook), start=1):
+        if not tools.source(cell).strip():
+            problems.append(f"code cell {expected} is empty")
+        elif cell.get("execution_count") != expected:
+            problems.append(f"{tools.cell_name(expected, cell)}: execution count {cell.get('execution_count')}")
+        tags = cell["metadata"].get("tags", [])
+        skipped = [tag for tag in tags if tag.startswith("nbval-") or tag in ("raises-exception", "skip-execution")]
+        if skipped or re.search(r"#\s*NBVAL_", tools.source(cell)):
+            problems.append(f"{tools.cell_name(expected, cell)}: is exempt from the comparison {skipped}")
+    return problems
+
+
+def stamp_problems(notebook):
+    reason = tools.stale_reason(notebook)
+    return [f"outputs are stale: {reason}; run make execute"] if reason else []
+
+
+def metadata_problems(notebook):
+    """Nothing that changes from run to run is stored."""
+    clean = tools.normalise(notebook)
+    return [] if clean == notebook else ["metadata of a run are stored; store outputs with make execute"]
+
+
+def alt_text_is_real(text):
+    """Whether an alternative text says something: words, not a file name."""
+    text = (text or "").strip()
+    if len(text) < 20 or len(text.split()) < 4:
+        return False
+    return re.search(r"\.(png|svg|jpe?g|gif)\b", text, re.IGNORECASE) is None
+
+
+def image_problems(notebook):
+    problems = []
+    for index, cell in enumerate(tools.code_cells(notebook), start=1):
+        has_image = any(
+            mime.startswith("image/") for output in cell.get("outputs", []) for mime in output.get("data", {})
+        )
+        if not has_image:
+            continue
+        alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
+        if not alt_text_is_real(alt):
+            problems.append(f"{tools.cell_name(index, cell)}: no alternative text (metadata mystnb.image.alt): {alt!r}")
+        for output in cell.get("outputs", []):
+            if re.search(r"<Figure|<matplotlib|\[<", tools.output_text(output)) and "image/png" not in output.get("data", {}):
+                problems.append(f"{tools.cell_name(index, cell)}: prints a drawing object: {tools.output_text(output)!r}")
+    for number, cell in enumerate(tools.markdown_cells(notebook), start=1):
+        for alt, target in re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", _without_code(tools.source(cell))):
+            if not alt_text_is_real(alt):
+                problems.append(f"Markdown cell {number}: image {target} has no alternative text")
+    return problems
+
+
+CHECKS = {
+    "bootstrap": bootstrap_problems,
+    "markdown": markdown_problems,
+    "header": header_problems,
+    "assertions": assertion_problems,
+    "execution": execution_problems,
+    "outputs": tools.output_problems,
+    "stamp": stamp_problems,
+    "metadata": metadata_problems,
+    "images": image_problems,
+}
+
+
+def tags(text):
+    """Theorem tags in brackets, such as [G-3.1], in a text. Brackets that are links do not count."""
+    return {tag.rstrip(".") for tag in TAG.findall(text)}

@@ -1,0 +1,67 @@
+"""The repository's address agrees everywhere, and files speak of the project alone."""
+
+import json
+import re
+from pathlib import Path
+
+from bootstrap_cell import bootstrap_source, distribution, repository
+from notebook_tools import is_bootstrap, notebooks, source
+from set_repository import text_files
+
+# Spelt in two halves, so that this file does not contain what it looks for.
+FORBIDDEN = {
+    "a package registry": re.compile("|".join(a + re.escape(b) for a, b in [
+        ("py", "pi.org"), ("python", "hosted.org"), ("npm", "js."), ("conda.", "anaconda.org"), ("pypi.", "python.org"),
+    ]), re.IGNORECASE),
+    "a path of one machine": re.compile("|".join(a + b for a, b in [
+        (r"/ro", r"ot/"), (r"/wo", r"rk/"), (r"/ho", r"me/\w"), (r"/Us", r"ers/\w"),
+    ])),
+    "a folder outside the repository": re.compile(r"\bsha" + r"red/"),
+}
+
+
+def address_problems(root):
+    """Places that must carry the address and do not, and places that carry another one."""
+    root = Path(root)
+    url, branch = repository(root)
+    name = distribution(root)
+    problems = []
+    for file, expected in {
+        "README.md": f"git+{url}@{branch}",
+        "CITATION.cff": f'repository-code: "{url}"',
+        "pyproject.toml": f'Source = "{url}"',
+    }.items():
+        if expected not in (root / file).read_text(encoding="utf-8"):
+            problems.append(f"{file}: {expected} is missing")
+    for path in notebooks(root):
+        cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+        first = next((cell for cell in cells if is_bootstrap(cell)), None)
+        if first is None or source(first).rstrip() != bootstrap_source(root):
+            problems.append(f"{path.name}: the bootstrap cell does not install from {url}")
+    repository_name = url.rsplit("/", 1)[1]
+    same_name = re.compile(rf"https://github\.com/[\w-]+/{re.escape(repository_name)}(?![\w-])")
+    installed = re.compile(rf"{re.escape(name)}(?:\[\w+\])?\s*@\s*git\+(https://[\w./-]+?)@")
+    for path in text_files(root):
+        text = path.read_text(encoding="utf-8")
+        for found in [*same_name.findall(text), *installed.findall(text)]:
+            if found != url:
+                problems.append(f"{path.relative_to(root)}: {found}, but the address is {url}")
+    return problems
+
+
+def text_problems(root):
+    """Files that name a registry, a machine's path, or a folder outside the repository."""
+    root = Path(root)
+    problems = []
+    for path in text_files(root):
+        if path.name in ("LICENSE", "LICENSE-text"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".ipynb":  # images are long random strings
+            text = re.sub(r'"image/\w+": "[^"]*"', "", text)
+        for what, pattern in FORBIDDEN.items():
+            match = pattern.search(text)
+            if match:
+                line = text.count("\n", 0, match.start()) + 1
+                problems.append(f"{path.relative_to(root)}:{line}: {what}: {match.group()!r}")
+    return problems

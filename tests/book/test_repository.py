@@ -1,0 +1,89 @@
+"""One address everywhere; `make set-repository` changes it everywhere; nothing points outside."""
+
+import re
+import shutil
+
+import notebook_tools as tools
+import pytest
+import repository_checks as checks
+from bootstrap_cell import repository
+from set_repository import clean_address, set_repository, text_files
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the text files, without git."""
+    for path in text_files(tools.ROOT):
+        target = tmp_path / path.relative_to(tools.ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target)
+    return tmp_path
+
+
+def test_addresses_agree():
+    problems = checks.address_problems(tools.ROOT)
+    assert not problems, "\n".join(problems)
+
+
+def test_files_speak_of_the_project_alone():
+    problems = checks.text_problems(tools.ROOT)
+    assert not problems, "\n".join(problems)
+
+
+def test_the_lock_names_no_address():
+    assert "://" not in (tools.ROOT / "requirements.txt").read_text()
+
+
+def test_set_repository_changes_every_place(copy):
+    old = repository(copy)[0]
+    new = "https://github.com/someone-else/another.name"
+    changed = set_repository(copy, new + ".git")
+    assert {path.name for path in changed} >= {"_config.yml", "README.md", "CITATION.cff", "pyproject.toml"}
+    assert {path.name for path in changed} >= {path.name for path in tools.notebooks(copy)}
+    assert repository(copy)[0] == new
+    assert not checks.address_problems(copy)
+    assert not [path for path in text_files(copy) if old in path.read_text(encoding="utf-8")]
+
+
+def test_set_repository_leaves_outputs_current(copy):
+    before = {path.name: tools.stamp(tools.read(path), copy) for path in tools.notebooks(copy)}
+    assert before
+    set_repository(copy, "https://github.com/someone/else")
+    for path in tools.notebooks(copy):
+        assert tools.stamp(tools.read(path), copy) == before[path.name]
+
+
+def test_set_repository_and_back_restores_every_byte(copy):
+    before = {path: path.read_bytes() for path in text_files(copy)}
+    old = repository(copy)[0]
+    set_repository(copy, "https://github.com/" + "nobody/nothing")
+    set_repository(copy, old)
+    assert {path: path.read_bytes() for path in text_files(copy)} == before
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        ("https://github.com/a/b", "https://github.com/a/b"),
+        ("https://github.com/a/b/", "https://github.com/a/b"),
+        ("https://github.com/a/b.git", "https://github.com/a/b"),
+        ("git@github.com:a/b.git", "https://github.com/a/b"),
+    ],
+)
+def test_addresses_are_brought_to_one_form(given, expected):
+    assert clean_address(given) == expected
+
+
+@pytest.mark.parametrize("wrong", ["", "github.com/a/b", "https://github.com/a", "https://example.org/a/b", "a/b c"])
+def test_wrong_addresses_are_refused(wrong):
+    with pytest.raises(ValueError, match="expected https://github.com/OWNER/NAME"):
+        clean_address(wrong)
+
+
+def test_a_longer_address_is_left_alone(copy):
+    old = repository(copy)[0]
+    page = copy / "book" / "elsewhere.md"
+    page.write_text(f"{old}-fork {old}.\n", encoding="utf-8")
+    set_repository(copy, "https://github.com/a/b")
+    assert page.read_text(encoding="utf-8") == f"{old}-fork https://github.com/a/b.\n"
+    assert re.search("fork", page.read_text(encoding="utf-8"))

@@ -1,0 +1,77 @@
+"""Every notebook and the theorem index keep the rules of CONTRIBUTING.md."""
+
+import index_checks
+import notebook_checks
+import notebook_tools as tools
+import pytest
+import yaml
+
+NOTEBOOKS = tools.notebooks()
+# Statements that the chapters so far must cover.
+REQUIRED = ["C-1", "C-2", "C-3", "C-5", "C-6", "C-7", "G-1.1", "G-2.5", "G-2.8", "G-2.9", "G-3.1", "G-3.3", "G-3.3t"]
+REQUIRED += ["G-4", "G-4L", "M-B", "M-K"]
+
+
+def test_there_are_notebooks():
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("check", notebook_checks.CHECKS)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(path, check):
+    problems = notebook_checks.CHECKS[check](tools.read(path))
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_written_as_execute_writes_it(path, tmp_path):
+    tools.write(tools.read(path), tmp_path / path.name)
+    assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+
+
+def test_theorem_index_has_no_orphan():
+    problems = index_checks.index_problems(required=REQUIRED)
+    assert not problems, "\n".join(problems)
+
+
+def test_table_of_contents_names_every_page_once():
+    toc = yaml.safe_load((tools.ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    listed = [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+    pages = [*(tools.ROOT / "book").glob("*.md"), *NOTEBOOKS]
+    present = [str(path.relative_to(tools.ROOT).with_suffix("")) for path in pages]
+    assert sorted(listed) == sorted(present)
+
+
+def test_title_carries_the_number_of_the_file():
+    for path in NOTEBOOKS:
+        title = tools.source(tools.read(path)["cells"][0]).splitlines()[0]
+        assert title.startswith(f"# {int(path.stem[:2])}. "), f"{path.name}: {title}"
+
+
+def test_pages_in_prose_carry_no_code_cells():
+    for path in (tools.ROOT / "book").glob("*.md"):
+        assert "{code-cell}" not in path.read_text(encoding="utf-8"), path.name
+
+
+def test_figures_of_prose_pages_come_from_notebooks(monkeypatch):
+    """Every image of a prose page is a stored output of a notebook, with real alternative text."""
+    import re
+
+    monkeypatch.syspath_prepend(str(tools.ROOT / "_ext"))
+    import notebook_figures
+
+    named = notebook_figures.stored_figures(tools.ROOT)
+    used = set()
+    for path in sorted((tools.ROOT / "book").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        images = [(target, alt) for alt, target in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)[^)]*\)", text)]
+        for block in re.findall(r"```\{(?:figure|image)\} .*?```", text, re.DOTALL):
+            alt = re.search(r"^:alt: (.*)$", block, re.MULTILINE)
+            images.append((block.split()[1], alt.group(1) if alt else ""))
+        for target, alt in images:
+            assert target.startswith("_figures/"), f"{path.name}: {target} is not the output of a notebook"
+            name = target.removeprefix("_figures/").removesuffix(".png")
+            assert name in named, f"{path.name}: no notebook has a figure named {name}"
+            assert notebook_checks.alt_text_is_real(alt), f"{path.name}: {target} has no alternative text"
+            used.add(name)
+    assert used == set(named), f"figures that no page shows: {sorted(set(named) - used)}"
