@@ -60,9 +60,3 @@ def environment_of_kernels():
     return os.environ | tools.kernel_environment()
 
 
-@pytest.fixture
-def project(tmp_path):
-    """A small project of its own: two notebooks that use a library of two modules."""
-    import small_project
-
-    return small_project.make(tmp_path / "project")

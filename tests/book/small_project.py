@@ -1,0 +1,116 @@
+"""A project small enough to be broken on purpose: a library of three modules, two notebooks, two pages."""
+
+import shutil
+from pathlib import Path
+
+import nbformat
+import notebook_tools as tools
+from bootstrap_cell import bootstrap_source
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+ROOT = tools.ROOT
+
+INIT = '"""A small library."""\n\nfrom .shapes import area\n'
+SHAPES = '"""Shapes."""\n\nfrom .numbers import square\n\n\ndef area(side):\n    """Area of a square."""\n    return square(side)\n'
+NUMBERS = '"""Numbers."""\n\n\ndef square(number):\n    return number * number\n'
+UNUSED = '"""Nobody imports this."""\n\nVALUE = 1\n'
+
+INTRO = """\
+# A small book
+
+A picture from a notebook:
+
+![A straight line that rises from one to two](_figures/line.png)
+
+The [first theorem](theorems.md) is in [chapter 1](../notebooks/01_first.ipynb#the-statement), and
+$a^2 \\ge 0$ holds. See {prf:ref}`thm-square`.
+
+| a wide table | with | many | columns | that | needs | more | room | than | a | telephone | has |
+|---|---|---|---|---|---|---|---|---|---|---|---|
+| one | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve |
+"""
+
+THEOREMS = """\
+# Theorems
+
+```{prf:theorem} Squares are not negative · G-1
+:label: thm-square
+
+$$a^2 \\ge 0.$$
+```
+
+| Tag | Statement | Notebook section | Function | Test |
+|---|---|---|---|---|
+| G-1 | $a^2 \\ge 0$ for every real $a$ | [1. First](../notebooks/01_first.ipynb#the-statement) | `dplib.PoissonDPSGD` | `tests/test_numbers.py::test_square` |
+"""
+
+TOC = """\
+format: jb-book
+root: book/intro
+chapters:
+  - file: notebooks/01_first
+  - file: notebooks/02_second
+  - file: book/theorems
+"""
+
+
+def notebook(title, body):
+    """A notebook that keeps every rule; `body` is the source of its last cell."""
+    cells = [
+        new_markdown_cell(
+            f"# {title}\n\nOne sentence.\n\n**Reading time** 1 min · **Run time** under 60 s · **Needs** nothing", id="title"
+        ),
+        new_code_cell(bootstrap_source(), id="bootstrap"),
+        new_code_cell("import matplotlib.pyplot as plt\n\nfrom dplib import area", id="imports"),
+        new_markdown_cell("## The statement\n\n[G-1] For every $a$, $a^2 \\ge 0$.", id="statement"),
+        new_code_cell(body, id="body"),
+    ]
+    return new_notebook(cells=cells, metadata={"kernelspec": tools.KERNEL})
+
+
+def make(folder):
+    """Write the project; nothing is executed yet."""
+    folder = Path(folder)
+    for name in ("book", "notebooks", "dplib", "tests"):
+        (folder / name).mkdir(parents=True)
+    for name in ("_config.yml", "pyproject.toml"):
+        shutil.copy2(ROOT / name, folder / name)
+    for name in ("_ext", "book/_static"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "book" / "references.bib").write_text("")
+    (folder / "_toc.yml").write_text(TOC)
+    (folder / "book" / "intro.md").write_text(INTRO)
+    (folder / "book" / "theorems.md").write_text(THEOREMS)
+    (folder / "tests" / "test_numbers.py").write_text("def test_square():\n    assert True\n")
+    for name, text in {"__init__": INIT, "shapes": SHAPES, "numbers": NUMBERS, "unused": UNUSED}.items():
+        (folder / "dplib" / f"{name}.py").write_text(text)
+    first = notebook("1. First", "assert area(3) == 9\nprint(area(3))")
+    picture = new_code_cell(
+        "_ = plt.plot([1, 2])\nplt.show()",
+        id="picture",
+        metadata={
+            "figure": {"name": "line"},
+            "mystnb": {"image": {"alt": "A straight line that rises from one to two"}},
+        },
+    )
+    first["cells"].append(picture)
+    second = notebook("2. Second", "assert area(2) == 4\nprint(area(2))")
+    nbformat.write(first, folder / "notebooks" / "01_first.ipynb")
+    nbformat.write(second, folder / "notebooks" / "02_second.ipynb")
+    return folder
+
+
+def executed(folder):
+    """The project with stored outputs."""
+    import subprocess
+    import sys
+
+    folder = make(folder)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "execute.py"), "--root", str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
