@@ -1,1 +1,22 @@
-"""dplib: certified privacy accounting for sampled Gaussian mechanisms."""
+"""dplib: certified privacy accounting for sampled Gaussian mechanisms.
+
+>>> import dplib
+>>> dpsgd = dplib.PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.01, steps=2000)
+>>> print(dpsgd.epsilon(delta=1e-6))
+2.95525 (certified to 8e-12, contour)
+"""
+
+from .calibrate import calibrate
+from .mechanisms import FixedBatchDPSGD, LastIterate, PoissonDPSGD
+from .results import Bracket, Estimate, NoBracketError
+
+__version__ = "0.1.0"
+__all__ = [
+    "Bracket",
+    "Estimate",
+    "FixedBatchDPSGD",
+    "LastIterate",
+    "NoBracketError",
+    "PoissonDPSGD",
+    "calibrate",
+]

@@ -80,7 +80,8 @@ class _Factor:
 
     def __post_init__(self):
         self.shift = float(self.mixture.shifts[-1])
-        self.variance = variance_bound(self.mixture)
+        # A plain Gaussian factor has no variance; any strip would do.
+        self.variance = max(variance_bound(self.mixture), 1e-12)
         self._coarse_reach = -1.0
 
     def power(self, c):
@@ -157,18 +158,17 @@ class _Factor:
         spread = loss - mean
         return top + math.log(total), mean, float(weights @ (spread * spread)) / total
 
-    def nodes(self, c, c_low, c_high, frequency, far):
-        """Nodes fine enough for tilt c: full precision up to `frequency`, two digits up to `far`."""
+    def nodes(self, c, c_low, c_high, frequency, refine):
+        """Nodes fine enough for tilt c and frequencies up to about `frequency`."""
         low, high = self.window(c_low, c_high)
         strip = min(1 / math.sqrt(self.variance), _STRIP_CAP)
-        step = 2 * math.pi * strip / (_NEGLIGIBLE + strip * strip / 2)
+        step = 2 * math.pi * strip / (_NEGLIGIBLE + strip * strip / 2) / refine
         for _ in range(9):
             count = int(math.ceil((high - low) / step)) + 1
             if count > 1_000_000:
                 break
             grid = _Nodes(self, c, low, step, count)
-            exact = grid.quadrature_error(frequency) < 1e-14 / self.rounds + 1e-17
-            if exact and grid.quadrature_error(far) < 0.03:
+            if grid.quadrature_error(frequency) < 1e-14 / self.rounds + 1e-17:
                 return grid
             step /= 1.5
         raise NoBracketError(f"the contour needs more than {count} nodes in u")
@@ -331,6 +331,53 @@ class _Nodes:
         best = int(np.argmin(far))
         return float(total[best]), float(rest[best]), float(far[best])
 
+    def modulus_bound(self, y):
+        """Upper bounds on |phi(y)|, y increasing: good to two digits far beyond E3's range.
+
+        The smaller of the full sum with E3, and the sum over u <= u_r plus the mass r
+        beyond. The cut trapezoid rule misses its integral by at most step^3 / 12 |f''|
+        a cell, |f''| <= w ((|u| + |power| m + y m)^2 + 1 + (|power| + y) Var), which is
+        mild because the mean m(u) is large only beyond the cut.
+        """
+        h, factor = self.step, self.factor
+        power = abs(factor.power(self.c))
+        first = int(np.argmax(self.alive))
+        u, m = np.abs(self.u[first:]), self.slope[first:]
+        w = np.exp(self.base[first:] + self.c * self.loss[first:] - self.log_moment)
+        loss = self.loss[first:] - self.mean
+        bend = math.exp(h * h / 8 * (1 + max(-factor.power(self.c), 0.0) * factor.variance))
+        sup = h * bend * np.maximum(w[:-1], w[1:])
+        variance = np.minimum(factor.variance, factor.shift * m[1:])
+        size = np.maximum(u[:-1], u[1:]) + power * m[1:]
+        outside = 1e-15 + math.exp(self._log_tail(self.c) - self.log_moment)
+        beyond = np.append(np.cumsum(sup[::-1])[::-1], 0.0)
+        cuts = [int(np.argmax(beyond < r)) for r in (1e-8, 1e-5, 1e-4, 1e-3, 0.01, 0.05)]
+        cuts = sorted({max(k, 2) for k in cuts}, reverse=True)
+        weights = np.zeros((len(w), len(cuts)))
+        coefficients = np.zeros((3, len(cuts)))
+        for i, k in enumerate(cuts):
+            weights[: k + 1, i] = h * w[: k + 1]
+            weights[k, i] /= 2
+            cells = sup[:k] * h * h / 12
+            coefficients[0, i] = cells @ (size[:k] ** 2 + 1 + power * variance[:k])
+            coefficients[1, i] = cells @ (2 * size[:k] * m[1 : k + 1] + variance[:k])
+            coefficients[2, i] = cells @ m[1 : k + 1] ** 2
+        rest = beyond[cuts] + outside
+        bound = np.empty(len(y))
+        start = 0
+        while start < len(y):
+            # Chunks in which y at most doubles share one E3; their size bounds the memory.
+            stop = int(np.searchsorted(y, 2 * y[start], side="right"))
+            stop = min(stop, start + max(1, _WORK_CAP // 8 // len(w)))
+            part = y[start:stop]
+            phases = np.exp(1j * part[:, None] * loss)
+            full = np.abs(phases @ (h * w)) + self.quadrature_error(float(part[-1]))
+            cut = np.abs(phases @ weights) + rest
+            cut += coefficients[0] + part[:, None] * (coefficients[1] + part[:, None] * coefficients[2])
+            bound[start:stop] = np.minimum(full, cut.min(axis=1))
+            start = stop
+        return np.minimum(bound, 1.0)
+
     # -- rounding
 
     def rounding(self, c):
@@ -414,7 +461,7 @@ class _Composition:
             if not 1e-14 < c < 1e9:
                 break
         _, _, variance = self.coarse(c)
-        return max(c, 0.7 / math.sqrt(max(variance, 1e-300)))
+        return float(max(c, 0.7 / math.sqrt(max(variance, 1e-300))))
 
 
 class _Integral:
@@ -429,19 +476,25 @@ class _Integral:
         others = [c + k / s for k in (1, 2, 4, 8)] + [
             c - k / s for k in (1, 2, 4, 8) if c - k / s > 0.05 * c
         ]
-        frequency, far = 9 / s, 0.0
-        for _ in range(4):
-            self.nodes = [f.nodes(c, min(others), max(others), frequency, far) for f in self.factors]
+        frequency, refine = 9 / s, 1
+        for _ in range(5):
+            self.nodes = [
+                f.nodes(c, min(others), max(others), frequency, refine) for f in self.factors
+            ]
             self.log_moment = sum(f.rounds * n.log_moment for f, n in self._pairs())
             self.mean = sum(f.rounds * n.mean for f, n in self._pairs())
             self._others = [
                 (o, sum(f.rounds * n.log_moment_bound(o) for f, n in self._pairs())) for o in others
             ]
             self._choose_period(s, epsilon)
-            reached, (_, needed) = self._sum_frequencies(s), self._far()
-            if reached <= 1.5 * frequency and needed <= 1.2 * far:
+            reached = self._sum_frequencies(s)
+            if reached > 1.5 * frequency:
+                frequency = reached
+                continue
+            self.e2 = self._frequency_tail(reached)
+            if self.e2 * c * (1 + c) * s < 1e-13:
                 break
-            frequency, far = max(reached, frequency), max(needed, far)
+            refine *= 3
         self._bound()
 
     def _pairs(self):
@@ -518,31 +571,26 @@ class _Integral:
         # at most T e (1 + e)^T, at every frequency.
         kernel = scale * float(np.sum(1 / np.abs((self.c + 1j * self.y) * (self.c + 1 + 1j * self.y))))
         self.e3 = kernel * quadrature * math.exp(quadrature)
-        self.e2 = self._frequency_tail(top)
         self.rounding = scale * (
             float(size @ np.expm1(np.minimum(self.term_rounding, 30.0)))
             + float(size.sum())
             * (moment_rounding + EPS * (4 * math.log2(len(size) + 2) + abs(self.log_moment)))
         )
 
-    def _far(self):
-        """(aim, y): from y on, |phi|^T is below e^-46 by integration by parts alone."""
-        aim = math.exp(-_NEGLIGIBLE / sum(f.rounds for f in self.factors))
-        far = max(n.decay_constants(aim)[2] for n in self.nodes)
-        if not math.isfinite(far):
-            raise NoBracketError("too few rounds for the contour's bound on high frequencies")
-        return aim, far
-
     def _frequency_tail(self, top):
         """E2: bound on the frequencies beyond `top`."""
-        aim, far = self._far()
-        far = max(far, 1.01 * top)
-        log_far = 0.0
-        for factor, nodes in self._pairs():
-            variation, rest, _ = nodes.decay_constants(aim)
-            log_far += factor.rounds * math.log(min(1.0, rest + variation / far))
+        # From `far` on, integration by parts alone brings |phi|^T below e^-46.
+        aim = math.exp(-_NEGLIGIBLE / sum(f.rounds for f in self.factors))
+        constants = [n.decay_constants(aim) for n in self.nodes]
+        far = max(top, max(c[2] for c in constants))
+        if not math.isfinite(far):
+            raise NoBracketError("too few rounds for the contour's bound on high frequencies")
+        log_far = sum(
+            f.rounds * math.log(min(1.0, rest + variation / far))
+            for f, (variation, rest, _) in zip(self.factors, constants)
+        )
         tail = math.exp(log_far) * (1 + self.spacing / far) / far
-        # From `top` to `far`: intervals growing geometrically, then of constant length.
+        # From `top` to `far`: intervals that grow geometrically, then stay short.
         deviation = max(n.deviation for n in self.nodes)
         longest = min(0.3, 0.5 * aim) / deviation
         ends = [top]
@@ -553,17 +601,11 @@ class _Integral:
         ends = np.array(ends)
         log_bound = np.zeros(len(ends) - 1)
         for factor, nodes in self._pairs():
-            rows = max(1, _WORK_CAP // 8 // len(nodes.weights))
-            for start in range(0, len(ends) - 1, rows):
-                y = ends[start : start + rows + 1]
-                error = nodes.quadrature_error(float(y[-1]))
-                log_phi, _ = nodes.log_characteristic(y)
-                square = (np.exp(log_phi.real) + min(error, 1.0)) ** 2
-                square = np.maximum(square[:-1], square[1:])
-                square += (np.diff(y) * nodes.deviation) ** 2 / 4 * (1 + 1e-6)
-                log_bound[start : start + rows] += (
-                    factor.rounds * 0.5 * np.log(np.minimum(square, 1.0))
-                )
+            square = nodes.modulus_bound(ends) ** 2
+            square = np.maximum(square[:-1], square[1:])
+            # On an interval a function exceeds its ends by length^2 / 8 max|f''|.
+            square += (np.diff(ends) * nodes.deviation) ** 2 / 4 * (1 + 1e-6)
+            log_bound += factor.rounds * 0.5 * np.log(np.minimum(square, 1.0))
         lengths = np.diff(ends) + self.spacing
         tail += float(np.sum(lengths * np.exp(log_bound) / ends[:-1] ** 2))
         return tail / math.pi

@@ -248,7 +248,11 @@ class Mixture:
             for rows, parts in _blocks(a, log_p, near):
                 exponent = a[parts] * (near[rows, None] - a[parts] / 2)
                 terms = self.probabilities[parts] * np.expm1(np.minimum(exponent, 700.0))
-                value[small[rows]] = np.log1p(terms.sum(axis=1))
+                # A component that was left out still contributes expm1(-large) = -1.
+                kept = np.zeros(len(a), bool)
+                kept[parts] = True
+                left_out = self.probabilities[~kept].sum()
+                value[small[rows]] = np.log1p(terms.sum(axis=1) - left_out)
         return (value, slope) if moments else (value,)
 
 
@@ -265,6 +269,9 @@ def binomial(trials, probability, noise_multiplier) -> Mixture:
         return Mixture._from_logs(sigma, [0.0], np.zeros(1), 0.0)
     if q == 1:
         return Mixture._from_logs(sigma, [float(k)], np.zeros(1), 0.0)
+    if k > 1000:
+        j, log_p, error = _large_binomial(k, q)
+        return Mixture._from_logs(sigma, j, log_p, error)
     j = np.arange(k + 1.0)
     choose = _log_choose(k)
     hits, misses = j * math.log(q), (k - j) * math.log1p(-q)
@@ -418,6 +425,25 @@ def _log_choose(k):
         row.append(math.log(value))
         value = value * (k - j) // (j + 1)
     return np.array(row + row[(k - 1) // 2 :: -1] if k else row)
+
+
+def _large_binomial(k, q):
+    """Support, log-weights and their error for many trials, by ratios from the mode.
+
+    Weights below e^-1500 of the mode, together far below the smallest delta that
+    a float can hold, are left out.
+    """
+    mode = min(int((k + 1) * q), k)
+    reach = 60 + int(math.sqrt(3200 * k * q * (1 - q)) + 3200 / 3)
+    j = np.arange(max(0, mode - reach), min(k, mode + reach))
+    ratios = np.log((k - j) / (j + 1.0)) + (math.log(q) - math.log1p(-q))
+    logs = np.concatenate([[0.0], np.cumsum(ratios)])
+    logs -= logs.max()
+    support = np.arange(j[0], j[-1] + 2)
+    keep = logs > -1500
+    # A pairwise-free running sum of n terms near the mode: n roundings of small numbers.
+    error = EPS * float(8 + np.abs(ratios[logs[1:] > -100]).sum() + 2 * np.sqrt(keep.sum()))
+    return support[keep], logs[keep], error
 
 
 def _invert_log_sum(a, log_p, target):

@@ -1,0 +1,253 @@
+"""One entry to all accountants: certified brackets of delta and epsilon.
+
+A composition is a mixture, or a list of (mixture, rounds) pairs. One round has a
+closed form, plain Gaussians compose to one Gaussian; everything else goes to the
+contour integral, whose bracket is the narrowest, and to the lattice where the
+contour's bound does not close. The answer names the method that produced it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import optimize, special
+
+from . import _validate as check
+from . import contour, gaussian, lattice
+from .gaussian import TAIL_ERROR
+from .mixtures import EPS, Mixture
+from .results import Bracket, NoBracketError
+
+METHODS = ("auto", "contour", "lattice")
+# The contour's answer stands when it is this narrow; else the lattice is asked too.
+_NARROW = 1e-6
+# A bracket wider than this (relative) is refused: it would tell the caller nothing.
+_USELESS = 0.5
+
+
+def delta(composition, epsilon, direction="both", method="auto") -> Bracket:
+    """Bracket of the smallest delta for which the composition is (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    composition : Mixture, or list of (Mixture, rounds) with rounds >= 1.
+    epsilon : at least 0.
+    direction : "remove", "add", or "both" (the larger of the two).
+    method : "auto", "contour" or "lattice".
+
+    `upper` is the guarantee; relative accuracy holds down to 1e-300. Raises
+    ValueError or TypeError on bad input, NoBracketError where no useful bracket
+    can be computed. Cost: a few milliseconds by the contour, up to seconds by the lattice.
+    """
+    parts, epsilon, directions = _prepare(composition, direction, method, epsilon=epsilon)
+    return _larger([_side_delta(parts, epsilon, d, method) for d in directions])
+
+
+def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
+    """Bracket of log(delta), where delta itself may be far below the smallest float.
+
+    Arguments and errors as for `delta`; a delta that is exactly zero raises NoBracketError.
+    """
+    parts, epsilon, directions = _prepare(composition, direction, method, epsilon=epsilon)
+    sides = [_side_log_delta(parts, epsilon, d, method) for d in directions]
+    sides = [side for side in sides if side is not None]
+    if not sides:
+        raise NoBracketError(f"delta is exactly zero at epsilon = {epsilon:g}: it has no logarithm")
+    return _larger(sides)
+
+
+def epsilon(composition, delta, direction="both", method="auto") -> Bracket:
+    """Bracket of the smallest epsilon >= 0 for which the composition is (epsilon, delta)-DP.
+
+    Parameters as for `delta`; delta in (0, 1). `upper` is the guarantee.
+    """
+    parts, delta, directions = _prepare(composition, direction, method, delta=delta)
+    return _larger([_side_epsilon(parts, delta, d, method) for d in directions])
+
+
+# ------------------------------------------------------------------ preparation
+
+
+def _prepare(composition, direction, method, *, epsilon=None, delta=None):
+    check.direction(direction)
+    check.choice("method", method, METHODS)
+    target = check.epsilon(epsilon) if delta is None else check.delta(delta)
+    return merged(composition), target, ("remove", "add") if direction == "both" else (direction,)
+
+
+def merged(composition):
+    """The composition as a list of (mixture, rounds): checked, trivial pairs dropped, repeats joined."""
+    if isinstance(composition, Mixture):
+        composition = [(composition, 1)]
+    try:
+        pairs = [(mixture, rounds) for mixture, rounds in composition]
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "composition must be a Mixture or a list of (Mixture, rounds) pairs; "
+            f"got {composition!r}"
+        ) from error
+    if not pairs:
+        raise ValueError("composition must not be empty")
+    rounds_of = {}
+    for mixture, rounds in pairs:
+        if not isinstance(mixture, Mixture):
+            raise TypeError(f"composition must hold Mixture objects; got {mixture!r}")
+        rounds = check.whole("rounds", rounds, at_least=1)
+        if not mixture.is_trivial:
+            rounds_of[mixture] = rounds_of.get(mixture, 0) + rounds
+    return list(rounds_of.items())
+
+
+def _larger(sides):
+    """The bracket of the larger of several bracketed numbers."""
+    top = max(sides, key=lambda side: side.upper)
+    return Bracket(max(side.lower for side in sides), top.upper, top.method)
+
+
+def _gaussian_mu(parts):
+    """mu of the composition when every part is a plain Gaussian, else None."""
+    if not all(mixture.is_gaussian for mixture, _ in parts):
+        return None
+    return math.sqrt(math.fsum(rounds * float(m.shifts[0]) ** 2 for m, rounds in parts))
+
+
+# --------------------------------------------------------------- one direction
+
+
+def _side_delta(parts, epsilon, direction, method):
+    side = _side_log_delta(parts, epsilon, direction, method)
+    if side is None:
+        return Bracket(0.0, 0.0, "closed form")
+    # exp rounds to the nearest float: step outwards; a positive delta never prints as 0.
+    lower = max(math.nextafter(math.exp(side.lower), 0.0), 0.0)
+    upper = min(max(math.nextafter(math.exp(side.upper), 2.0), 5e-324), 1.0)
+    return Bracket(min(lower, upper), upper, side.method)
+
+
+def _side_log_delta(parts, epsilon, direction, method):
+    """Bracket of log delta, or None where delta is exactly zero."""
+    if not parts:
+        return None
+    mu = _gaussian_mu(parts)
+    if mu is not None:
+        value = gaussian.log_delta(mu, epsilon)
+        # The threshold eps/mu - mu/2 rounds: its slope in log delta is at most x + 2.
+        x = abs(epsilon / mu) + mu
+        pad = TAIL_ERROR * (1 + abs(value)) + 4 * EPS * x * (x + 2)
+        return Bracket(value - pad, min(value + pad, 0.0), "closed form")
+    if direction == "add":
+        # The add loss is bounded by -log p_0 in every round; -inf floors give +inf.
+        largest = -sum(rounds * mixture.log_floor for mixture, rounds in parts)
+        if epsilon >= largest * (1 + 8 * EPS):
+            return None
+    if len(parts) == 1 and parts[0][1] == 1:
+        return _one_round_log_delta(parts[0][0], epsilon, direction)
+    return _choose(
+        method,
+        lambda: contour.side_log_delta(parts, epsilon, direction),
+        lambda: lattice.side_log_delta(parts, epsilon, direction),
+        lambda bracket: bracket.width,
+    )
+
+
+def _side_epsilon(parts, delta, direction, method):
+    if not parts:
+        return Bracket(0.0, 0.0, "closed form")
+    mu = _gaussian_mu(parts)
+    if mu is not None:
+        value = gaussian.epsilon(mu, delta)
+        if value == 0.0:
+            return Bracket(0.0, 0.0, "closed form")
+        pad = 1e-12 * value + mu * (TAIL_ERROR * (1 - math.log(delta)) + 4 * EPS * mu)
+        return Bracket(max(value - pad, 0.0), value + pad, "closed form")
+    if len(parts) == 1 and parts[0][1] == 1:
+        return _one_round_epsilon(parts[0][0], delta, direction)
+    return _choose(
+        method,
+        lambda: contour.side_epsilon(parts, delta, direction),
+        lambda: lattice.side_epsilon(parts, delta, direction),
+        lambda bracket: bracket.relative_width,
+    )
+
+
+def _choose(method, by_contour, by_lattice, width):
+    """The contour's bracket if it is narrow, else the narrower of the two."""
+    found, reasons = [], []
+    routes = {"auto": (by_contour, by_lattice), "contour": (by_contour,), "lattice": (by_lattice,)}
+    for route in routes[method]:
+        try:
+            found.append(route())
+        except NoBracketError as error:
+            reasons.append(str(error))
+            continue
+        if width(found[-1]) <= _NARROW:
+            break
+    if not found:
+        raise NoBracketError("no accountant's bound closes here: " + "; ".join(reasons))
+    best = min(found, key=width)
+    if width(best) > _USELESS and best.upper > 1e-300:
+        raise NoBracketError(
+            f"the best certified bracket, [{best.lower:g}, {best.upper:g}] by the {best.method}, "
+            "is too wide to be useful; more rounds, a larger sampling probability or a larger "
+            "delta are easier"
+        )
+    return best
+
+
+# -------------------------------------------------- one round, in closed form
+
+
+def _one_round_log_delta(mixture, epsilon, direction):
+    sign = 1 if direction == "remove" else -1
+    u = mixture.inverse_log_ratio(np.array([sign * epsilon]))
+    if not np.isfinite(u[0]):
+        return None
+    value, slope, slack = _one_round_at(mixture, u, direction)
+    # The threshold solves loss = eps up to rounding: delta is exact for a nearby epsilon.
+    slack += slope * (abs(sign * float(mixture.log_ratio(u)[0]) - epsilon) + EPS * epsilon)
+    return Bracket(value - slack, min(value + slack, 0.0), "closed form")
+
+
+def _one_round_at(mixture, u, direction):
+    """(log delta, -d log delta / d eps, error of log delta) for the threshold u, shape (1,)."""
+    value = float(mixture._log_delta_at(u, direction)[0])
+    if direction == "remove":
+        log_second = float(mixture.log_ratio(u)[0]) + float(special.log_ndtr(-u[0]))
+    else:
+        log_second = -float(mixture.log_ratio(u)[0]) + float(
+            special.logsumexp(mixture.log_probabilities + special.log_ndtr(u[0] - mixture.shifts))
+        )
+    slope = math.exp(min(log_second - value, 700.0))
+    slack = 4 * TAIL_ERROR * (1 + abs(value)) + mixture.log_probability_error
+    return value, slope, slack + slope * _loss_error(mixture, u)
+
+
+def _loss_error(mixture, u):
+    """Rounding error of the loss at u, shape (1,)."""
+    loss, mean = (float(x[0]) for x in mixture.log_ratio_and_slope(u))
+    positive = float(mixture.probabilities[mixture.shifts > 0].sum())
+    size = min(1 + abs(loss), 2 * abs(loss) + 2 * positive) if abs(loss) < 0.3 else 1 + abs(loss)
+    return (16 * EPS + mixture.log_probability_error) * size + 16 * EPS * mean * (abs(u[0]) + mean)
+
+
+def _one_round_epsilon(mixture, delta, direction):
+    """Solve for the threshold u: log delta is monotone in it, and eps is the loss there."""
+    sign, log_delta = (1 if direction == "remove" else -1), math.log(delta)
+    start = float(mixture.inverse_log_ratio(np.zeros(1))[0])
+    gap = lambda u: float(mixture._log_delta_at(np.array([u]), direction)[0]) - log_delta
+    value, _, slack = _one_round_at(mixture, np.array([start]), direction)
+    if value + slack <= log_delta:
+        return Bracket(0.0, 0.0, "closed form")
+    step = 1.0
+    while gap(start + sign * step) > 0:
+        step *= 2
+    if gap(start) <= 0:
+        root = start
+    else:
+        root = optimize.brentq(gap, start, start + sign * step, xtol=1e-14, rtol=4 * EPS, maxiter=300)
+    u = np.array([root])
+    value, slope, slack = _one_round_at(mixture, u, direction)
+    loss = max(sign * float(mixture.log_ratio(u)[0]), 0.0)
+    width = 1.5 * (slack + abs(value - log_delta)) / slope + EPS * loss
+    return Bracket(max(loss - width, 0.0), loss + width, "closed form")
