@@ -1,0 +1,107 @@
+"""Run all tests, step by step, and say at the end how each went.
+
+    python scripts/run_tests.py [unit] [notebooks] [book]
+
+unit       the library's tests, with coverage (at least 95% of the lines)
+notebooks  every notebook re-run and compared with its stored outputs, within its run-time budget
+book       structure, strict build, browser, hosted notebook, planted faults
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import notebook_tools as tools
+
+ROOT = tools.ROOT
+WORKERS = os.environ.get("TEST_WORKERS", "2")
+REPORT = ROOT / "_build" / "tests"
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS]
+STEPS = {
+    "unit": [
+        *PYTEST, "tests", "--ignore=tests/book", "--durations=5",
+        "--cov=dplib", "--cov-report=term-missing:skip-covered", "--cov-fail-under=95",
+    ],
+    "notebooks": [
+        *PYTEST, "--nbval", "notebooks", "--nbval-current-env", "--nbval-cell-timeout=900", "--dist", "loadfile",
+        f"--junitxml={REPORT / 'notebooks.xml'}",
+    ],
+    "book": [*PYTEST, "tests/book", "--dist", "loadfile", "--durations=10"],
+}
+SUMMARY = re.compile(r"^=*\s*((?:\d+ [a-z]+,? ?)+|no tests ran) in [\d.]+s")
+
+
+def run_step(name):
+    """Run one step; return (exit status, pytest's closing line)."""
+    print(f"\n=== {name}: {' '.join(['pytest', *STEPS[name][3:]])}".replace(str(ROOT) + os.sep, ""), flush=True)
+    process = subprocess.Popen(
+        STEPS[name], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+        errors="replace",
+    )
+    closing = "pytest gave no result"
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        match = SUMMARY.match(re.sub(r"\x1b\[[0-9;]*m", "", line))
+        if match:
+            closing = match.group().strip("= ")
+    return process.wait(), closing
+
+
+def over_budget():
+    """Notebooks that took longer than their header says, one sentence each."""
+    seconds = {}
+    for case in ElementTree.parse(REPORT / "notebooks.xml").iter("testcase"):
+        match = re.search(r"notebooks[./][\w./-]*", f"{case.get('classname', '')} {case.get('file', '')}")
+        stem = match.group().replace("/", ".").removesuffix(".ipynb").split(".")[-1] if match else ""
+        seconds[stem] = seconds.get(stem, 0.0) + float(case.get("time", 0))
+    sys.path.insert(0, str(ROOT / "tests" / "book"))
+    from notebook_checks import run_time_budget
+
+    problems = []
+    for path in tools.notebooks():
+        budget, taken = run_time_budget(tools.read(path)), seconds.get(path.stem)
+        if budget is None or taken is None:
+            problems.append(f"{path.name}: no run time {'in its header' if budget is None else 'measured'}")
+            continue
+        print(f"{path.name}: {taken:.0f} s of {budget} s")
+        if taken > budget:
+            problems.append(f"{path.name}: took {taken:.0f} s, its header says {budget} s")
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("steps", nargs="*", choices=[*STEPS, []], help="default: all")
+    chosen = parser.parse_args().steps or list(STEPS)
+    os.environ.update(tools.kernel_environment())
+    REPORT.mkdir(parents=True, exist_ok=True)
+    start, results = time.monotonic(), {}
+    for name in chosen:
+        status, closing = run_step(name)
+        if name == "notebooks" and status == 0:
+            problems = over_budget()
+            print("\n".join(problems))
+            status, closing = (1, f"{closing}; over budget: {len(problems)}") if problems else (0, closing)
+        results[name] = status, closing
+
+    print("\n=== results")
+    for name, (status, closing) in results.items():
+        print(f"{name:10} {'ok    ' if status == 0 else 'FAILED'} {closing}")
+    counts = {}
+    for _, closing in results.values():
+        for number, word in re.findall(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)", closing):
+            counts[word.removesuffix("s") if word == "errors" else word] = counts.get(word, 0) + int(number)
+    failed = [name for name, (status, _) in results.items() if status]
+    total = ", ".join(f"{number} {word}" for word, number in sorted(counts.items()))
+    verdict = f"FAILED: {', '.join(failed)}; " if failed else ""
+    print(f"===== {verdict}{total} in {time.monotonic() - start:.2f}s =====")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

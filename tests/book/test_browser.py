@@ -1,0 +1,116 @@
+"""Every page of the built book in a browser."""
+
+import re
+
+import browser_checks as checks
+import notebook_tools as tools
+import pytest
+from test_build import page_names
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
+PAGES = page_names()
+
+
+@pytest.fixture(scope="module")
+def tab(chromium):
+    """One page for all tests at desk width: opening a new one for each costs seconds."""
+    context = chromium.new_context(viewport=checks.DESKTOP)
+    page = context.new_page()
+    yield page
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def watch(tab, address):
+    return checks.Watch(tab, address)
+
+
+def report(problems):
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", [*PAGES, "genindex.html", "search.html"])
+def test_page_loads_without_complaint(tab, watch, address, name):
+    tab.set_viewport_size(checks.DESKTOP)
+    watch.take()
+    checks.open_page(tab, f"{address}/{name}")
+    problems = checks.math_problems(tab) + checks.image_problems(tab)
+    tab.wait_for_timeout(200)
+    report(problems + watch.take())
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_text_is_readable(tab, watch, address, name, theme):
+    tab.set_viewport_size(checks.DESKTOP)
+    checks.open_page(tab, f"{address}/{name}")
+    report(checks.set_theme(tab, theme))
+    tab.wait_for_timeout(300)  # colours change over a moment
+    report(checks.contrast_problems(tab))
+
+
+def test_the_theme_is_remembered(tab, watch, address):
+    checks.open_page(tab, f"{address}/{PAGES[0]}")
+    report(checks.set_theme(tab, "dark"))
+    checks.open_page(tab, f"{address}/{PAGES[1]}")
+    assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
+    report(checks.set_theme(tab, "light"))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_phone(tab, watch, address, name):
+    tab.set_viewport_size(checks.PHONE)
+    checks.open_page(tab, f"{address}/{name}")
+    report(checks.overflow_problems(tab))
+
+
+@pytest.mark.parametrize("name", [PAGES[0], PAGES[-1], next(name for name in PAGES if "notebooks/" in name)])
+def test_keyboard(tab, watch, address, name):
+    tab.set_viewport_size(checks.DESKTOP)
+    checks.open_page(tab, f"{address}/{name}")
+    report(checks.keyboard_problems(tab))
+
+
+@pytest.mark.parametrize("width", [checks.DESKTOP, checks.PHONE], ids=["desk", "phone"])
+def test_menu(tab, watch, address, width):
+    tab.set_viewport_size(width)
+    checks.open_page(tab, f"{address}/{PAGES[1]}")
+    report(checks.menu_problems(tab, width))
+
+
+def theorem_names():
+    """The names in the boxes of the theorem index, without their tags."""
+    text = (tools.ROOT / "book" / "theorems.md").read_text(encoding="utf-8")
+    names = re.findall(r"\{prf:(?:theorem|lemma|proposition|definition)\} ([^·\n]+?)(?:\s*·.*)?\n", text)
+    return [name for name in (re.sub(r"\$[^$]*\$|\([^)]*\)", "", name).strip() for name in names) if len(name.split()) > 1]
+
+
+def test_the_index_names_theorems():
+    assert len(theorem_names()) >= 3
+
+
+def test_search_finds_theorems_by_name(tab, watch, address):
+    tab.set_viewport_size(checks.DESKTOP)
+    missing = [name for name in theorem_names() if "book/theorems.html" not in checks.search_results(tab, address, name)]
+    report([f"not found: {name}" for name in missing])
+
+
+def test_search_finds_nothing_where_there_is_nothing(tab, watch, address):
+    assert checks.search_results(tab, address, "qqqzzzxxx") == []
+
+
+def test_search_opens_by_keyboard(tab, watch, address):
+    tab.set_viewport_size(checks.DESKTOP)
+    checks.open_page(tab, f"{address}/{PAGES[0]}")
+    tab.keyboard.press("Control+k")
+    tab.wait_for_selector("#search-input:visible", timeout=5000)
+    tab.keyboard.type(theorem_names()[0])
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/search.html?q=*", timeout=10000)
+    tab.wait_for_selector("#search-results ul.search li a", timeout=15000)
+
+
+def test_start_page_leads_to_the_book(tab, watch, address):
+    tab.goto(f"{address}/index.html")
+    tab.wait_for_url(f"**/{PAGES[0]}", timeout=10000)
+    watch.take()

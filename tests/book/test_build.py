@@ -1,0 +1,69 @@
+"""The book builds strictly, stands alone, and shows what it says."""
+
+import html_checks
+import notebook_tools as tools
+import pytest
+import yaml
+from bootstrap_cell import repository
+
+pytestmark = pytest.mark.slow
+
+
+def page_names():
+    toc = yaml.safe_load((tools.ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    chapters = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
+    return [f"{name}.html" for name in [toc["root"], *chapters]]
+
+
+def test_strict_build_passes(build_record):
+    status, text, _ = build_record
+    assert status == 0, text[-5000:]
+    assert "WARNING" not in text
+
+
+def test_every_page_is_there_and_nothing_else(html):
+    built = {str(path.relative_to(html)) for path in html_checks.pages(html)}
+    assert set(page_names()) <= built
+    helpers = {name for name in built if "/" not in name}  # start page, search, generated indices
+    assert built - helpers == set(page_names())
+
+
+@pytest.mark.parametrize(
+    "check", [html_checks.external_requests, html_checks.dead_links, html_checks.image_problems, html_checks.raw_markup]
+)
+def test_pages(html, check):
+    problems = check(html)
+    assert not problems, "\n".join(problems[:40])
+
+
+def test_colab_buttons_open_the_notebooks_of_the_repository(html):
+    url, branch = repository()
+    where = url.removeprefix("https://github.com/")
+    expected = {
+        str(path.relative_to(tools.ROOT).with_suffix(".html")): "https://colab.research.google.com/github/"
+        f"{where}/blob/{branch}/{path.relative_to(tools.ROOT)}"
+        for path in tools.notebooks()
+    }
+    assert html_checks.launch_buttons(html) == expected
+
+
+def test_figures_of_prose_pages_are_the_stored_ones(html, monkeypatch):
+    monkeypatch.syspath_prepend(str(tools.ROOT / "_ext"))
+    import notebook_figures
+
+    shipped = [path.read_bytes() for path in (html / "_images").glob("*.png")]
+    for name, (_, image) in notebook_figures.stored_figures(tools.ROOT).items():
+        assert image in shipped, name
+
+
+def test_mathjax_is_local_and_lean(html):
+    folder = html / "_static" / "mathjax"
+    assert (folder / "tex-chtml.js").is_file()
+    assert len(list((folder / "output" / "chtml" / "fonts").rglob("*.woff"))) > 10
+    size = sum(path.stat().st_size for path in html.rglob("*") if path.is_file())
+    assert size < 60e6, f"the site takes {size / 1e6:.0f} MB"
+
+
+def test_the_theme_has_no_live_code_hook(html):
+    for path in html_checks.pages(html):
+        assert "thebe" not in path.read_text(encoding="utf-8").lower().replace("thebelab", "thebe"), path.name

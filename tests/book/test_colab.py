@@ -1,0 +1,133 @@
+"""A lone notebook where nothing is installed: its first cell fetches dplib from the repository.
+
+A local git repository made from the working tree stands in for the remote one; git is told to go there
+whenever the real address is asked for. Wheels come from a folder, so that nothing else can be fetched.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import notebook_checks
+import notebook_tools as tools
+import pytest
+from bootstrap_cell import distribution, repository
+from environment import WHEELHOUSE
+
+pytestmark = pytest.mark.slow
+EXECUTE = """\
+import sys, nbformat
+from nbclient import NotebookClient
+notebook = nbformat.read(sys.argv[1], as_version=4)
+NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
+nbformat.write(notebook, sys.argv[1])
+"""
+
+
+def run(*command, **kwargs):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=900, **kwargs)
+    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory):
+    """A bare repository whose one commit is the working tree."""
+    folder = tmp_path_factory.mktemp("remote")
+    tree = folder / "tree"
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        tree.mkdir(exist_ok=True)
+        shutil.copy2(tools.ROOT / name, tree / name)
+    shutil.copytree(tools.ROOT / "dplib", tree / "dplib", ignore=shutil.ignore_patterns("__pycache__"))
+    git = ["git", "-C", tree, "-c", "user.name=test", "-c", "user.email=test@localhost"]
+    run("git", "init", "-q", "-b", repository()[1], tree)
+    run(*git, "add", ".")
+    run(*git, "commit", "-q", "-m", "snapshot")
+    run("git", "clone", "-q", "--bare", tree, folder / "remote.git")
+    return folder / "remote.git"
+
+
+@pytest.fixture(scope="module")
+def bare_environment(tmp_path_factory):
+    """A Python with nothing but what runs notebooks; no index, no dplib."""
+    assert WHEELHOUSE.is_dir(), "make setup-test collects the wheels"
+    folder = tmp_path_factory.mktemp("hosted") / "venv"
+    run(sys.executable, "-m", "venv", folder)
+    python = folder / "bin" / "python"
+    run(python, "-m", "pip", "install", "-q", "--no-index", "--find-links", WHEELHOUSE, "nbclient", "ipykernel")
+    return python
+
+
+def circumstances(remote, home, **extra):
+    """The environment of the lone notebook: no settings of the user, no index, one redirected address."""
+    return {
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "HOME": str(home),
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(WHEELHOUSE),
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.file://{remote}.insteadOf",
+        "GIT_CONFIG_VALUE_0": repository()[0],
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        **extra,
+    }
+
+
+def shortest():
+    """The notebook with the smallest run-time budget."""
+    return min(tools.notebooks(), key=lambda path: notebook_checks.run_time_budget(tools.read(path)) or 1e9)
+
+
+def test_a_lone_notebook_installs_the_library_and_runs(remote, bare_environment, tmp_path):
+    (tmp_path / "home").mkdir()
+    environment = circumstances(remote, tmp_path / "home")
+    before = subprocess.run([bare_environment, "-c", "import dplib"], env=environment, capture_output=True, cwd=tmp_path)
+    assert before.returncode != 0, "dplib is there before the notebook ran"
+
+    notebook = tmp_path / "empty folder" / shortest().name
+    notebook.parent.mkdir()
+    shutil.copy2(shortest(), notebook)
+    (tmp_path / "execute.py").write_text(EXECUTE)
+    run(bare_environment, tmp_path / "execute.py", notebook, env=environment, cwd=notebook.parent)
+
+    where = run(bare_environment, "-c", "import dplib; print(dplib.__file__)", env=environment, cwd=tmp_path)
+    assert Path(where.strip()).is_relative_to(bare_environment.parent.parent), where
+    origin = run(
+        bare_environment,
+        "-c",
+        "import importlib.metadata as m, sys; print(m.distribution(sys.argv[1]).read_text('direct_url.json'))",
+        distribution(),
+        env=environment,
+        cwd=tmp_path,
+    )
+    record = json.loads(origin)
+    assert record["url"] == repository()[0] and record["vcs_info"]["vcs"] == "git"
+
+    ran, stored = tools.read(notebook), tools.read(shortest())
+    for mine, theirs in zip(tools.code_cells(ran), tools.code_cells(stored), strict=True):
+        texts = ["".join(map(tools.output_text, cell["outputs"])) for cell in (mine, theirs)]
+        assert texts[0] == texts[1], tools.source(mine)
+
+
+def test_without_the_repository_the_first_cell_fails(bare_environment, tmp_path):
+    """The stand-in is what makes the difference: pointing nowhere, the installation fails."""
+    (tmp_path / "home").mkdir()
+    cell = tools.source(tools.code_cells(tools.read(shortest()))[0]).replace('find_spec("dplib")', 'find_spec("absent")')
+    done = subprocess.run(
+        [bare_environment, "-c", cell],
+        env=circumstances(tmp_path / "nowhere.git", tmp_path / "home"),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=300,
+    )
+    assert done.returncode != 0
+    assert "nowhere.git" in done.stdout + done.stderr
