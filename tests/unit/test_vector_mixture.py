@@ -1,0 +1,391 @@
+"""Vector mixtures: the reduction to norms, the Gram matrix, and stochastic dominance, as properties.
+
+Tags: [G-2.9] vector to scalar, [M-B] B.2, B.3, B.5, B.6, [M-K] Gram matrix, [C-1] parity, [C-7] convexity.
+Values in the plane come from `VectorMixture.hockey_stick`, a quadrature; `TOLERANCE` covers its error
+for the ranges drawn here, and `test_quadrature_error` checks that it does.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dplib import gaussian, mixtures
+from dplib.mixtures import Mixture, VectorMixture
+
+EPSILONS = np.array([0.0, 0.1, 0.5, 1.0, 2.0])
+DIRECTIONS = ("remove", "add")
+TOLERANCE = 2e-4
+
+PROPERTIES = settings(deadline=None, derandomize=True, database=None, max_examples=15)
+
+NUMBER = st.floats(-1.5, 1.5).map(lambda v: round(v, 3))
+SIZE = st.floats(0, 1.5).map(lambda v: round(v, 3))
+NOISE = st.floats(0.6, 2.0).map(lambda v: round(v, 3))
+
+
+@st.composite
+def laws(draw, count):
+    """`count` positive probabilities that sum to one."""
+    weights = np.array(draw(st.lists(st.integers(1, 20), min_size=count, max_size=count)), float)
+    return weights / weights.sum()
+
+
+@st.composite
+def planar(draw, entries=NUMBER, most=4):
+    """A planar mixture with 1 to `most` modes."""
+    count = draw(st.integers(1, most))
+    modes = draw(st.lists(st.tuples(entries, entries), min_size=count, max_size=count))
+    return VectorMixture(np.array(modes), draw(laws(count)), draw(NOISE))
+
+
+@st.composite
+def scalars(draw, most=5):
+    """(sensitivities, probabilities, noise multiplier) of a scalar mixture."""
+    count = draw(st.integers(1, most))
+    s = np.array(draw(st.lists(SIZE, min_size=count, max_size=count)))
+    return s, draw(laws(count)), draw(NOISE)
+
+
+def below(lower, upper, tolerance=TOLERANCE):
+    """Is the first pair's hockey stick at most the second's, in both directions?"""
+    for direction in DIRECTIONS:
+        low, high = lower.hockey_stick(EPSILONS, direction), upper.hockey_stick(EPSILONS, direction)
+        if not np.all(low <= high + tolerance):
+            return False
+    return True
+
+
+def equal(first, second, tolerance=TOLERANCE):
+    return below(first, second, tolerance) and below(second, first, tolerance)
+
+
+def turned(modes, angle, mirror=False):
+    c, s = math.cos(angle), math.sin(angle)
+    rotation = np.array([[c, s], [-s, c]])
+    return modes @ (rotation * ([1, -1] if mirror else [1, 1]))
+
+
+# --- the quadrature itself ------------------------------------------------------------------------
+
+
+@PROPERTIES
+@given(scalars(), st.floats(0, 2 * math.pi))
+def test_quadrature_error(scalar, angle):
+    """Modes on one ray have the closed form of their norms, whatever the angle of the ray [M-K]."""
+    s, p, noise = scalar
+    ray = np.outer(s, [math.cos(angle), math.sin(angle)])
+    assert equal(VectorMixture(ray, p, noise), Mixture(s, p, noise))
+
+
+@PROPERTIES
+@given(scalars())
+def test_one_dimension_is_the_scalar_mixture(scalar):
+    s, p, noise = scalar
+    line = VectorMixture(s[:, None], p, noise)
+    for direction in DIRECTIONS:
+        fine = line.hockey_stick(EPSILONS, direction, nodes=4000)
+        assert np.allclose(fine, Mixture(s, p, noise).hockey_stick(EPSILONS, direction), rtol=0, atol=2e-6)
+
+
+@PROPERTIES
+@given(planar())
+def test_more_nodes_change_nothing_beyond_the_tolerance(mixture):
+    for direction in DIRECTIONS:
+        coarse, fine = (mixture.hockey_stick(EPSILONS, direction, nodes=n) for n in (400, 800))
+        assert np.allclose(coarse, fine, rtol=0, atol=TOLERANCE)
+
+
+@PROPERTIES
+@given(planar())
+def test_parity(mixture):
+    """[C-1] H_a(P, Q) = 1 - a + a H_{1/a}(Q, P)."""
+    alphas = np.exp(EPSILONS)
+    remove, add = mixture.hockey_stick(EPSILONS), mixture.hockey_stick(-EPSILONS, "add")
+    assert np.allclose(remove, 1 - alphas + alphas * add, rtol=0, atol=1e-9 * alphas)
+
+
+@PROPERTIES
+@given(planar())
+def test_values_are_probabilities_that_fall_with_epsilon(mixture):
+    for direction in DIRECTIONS:
+        values = mixture.hockey_stick(EPSILONS, direction)
+        assert np.all(values >= 0) and np.all(values <= 1) and np.all(np.diff(values) <= 0)
+
+
+# --- the reduction ---------------------------------------------------------------------------------
+
+
+@PROPERTIES
+@given(planar())
+def test_reduction_dominates_every_planar_mixture(mixture):
+    """[G-2.9], [M-B: B.6] Replacing modes by their norms never lowers the divergence."""
+    assert below(mixture, mixture.reduced())
+
+
+@PROPERTIES
+@given(planar(), st.data())
+def test_anything_stochastically_larger_than_the_norms_dominates(mixture, data):
+    """[G-2.9] in full: norms, then stochastic order."""
+    norms = np.linalg.norm(mixture.modes, axis=1)
+    raised = norms + np.array(data.draw(st.lists(SIZE, min_size=len(norms), max_size=len(norms))))
+    upper = Mixture(raised, mixture.probabilities, mixture.noise_multiplier)
+    assert mixtures.dominates(upper, mixture.reduced())
+    assert below(mixture, upper)
+
+
+@PROPERTIES
+@given(planar(), st.floats(0.05, 4))
+def test_split_threshold_lemma(mixture, level):
+    """[M-B: B.5] with its closed gap: levels above and below the weight of the zero mode."""
+    modes = np.vstack([mixture.modes, [[0.0, 0.0]]])
+    p = np.append(mixture.probabilities / 2, 0.5)
+    epsilon = math.log(level)
+    vector = VectorMixture(modes, p, 1.0)
+    plane, line = vector.hockey_stick(epsilon), vector.reduced().hockey_stick(epsilon)
+    assert plane <= line + TOLERANCE
+    if level < 0.5:  # no crossing: both sides are linear
+        assert plane == pytest.approx(1 - level, abs=1e-6) and line == pytest.approx(1 - level, abs=1e-12)
+
+
+def test_reduction_keeps_probabilities_and_noise():
+    vector = VectorMixture([[3.0, 4.0], [0.0, 0.0], [-4.0, 3.0]], [0.2, 0.3, 0.5], 0.7)
+    scalar = vector.reduced()
+    assert scalar.sensitivities.tolist() == [0.0, 5.0]
+    assert scalar.probabilities == pytest.approx([0.3, 0.7], rel=1e-15)
+    assert scalar.noise_multiplier == 0.7
+
+
+def test_reduction_is_strict_for_orthogonal_modes_and_tight_for_aligned_ones():
+    orthogonal = VectorMixture([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5], 1.0)
+    aligned = VectorMixture([[0.6, 0.8], [0.6, 0.8]], [0.5, 0.5], 1.0)
+    for direction in DIRECTIONS:
+        bound = gaussian.delta(1.0, 0.5)
+        assert orthogonal.hockey_stick(0.5, direction) < bound - 0.08
+        assert aligned.hockey_stick(0.5, direction) == pytest.approx(bound, abs=TOLERANCE)
+
+
+def test_two_orthogonal_modes_reference():
+    """Two bins, one epoch, sigma = 1, epsilon = 1/2; reference by an integral over lines at high accuracy."""
+    pair = VectorMixture([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5], 1.0)
+    assert pair.hockey_stick(0.5, nodes=2000) == pytest.approx(0.149178, abs=3e-6)
+    assert pair.hockey_stick(0.5, "add", nodes=2000) == pytest.approx(0.142687, abs=3e-6)
+
+
+# --- the Gram matrix -------------------------------------------------------------------------------
+
+
+@PROPERTIES
+@given(planar(), st.floats(0, 2 * math.pi), st.booleans())
+def test_only_the_gram_matrix_matters(mixture, angle, mirror):
+    """[M-K] Rotations and reflections leave the Gram matrix, and so the divergences, alone."""
+    other = VectorMixture(turned(mixture.modes, angle, mirror), mixture.probabilities, mixture.noise_multiplier)
+    assert np.allclose(other.gram(), mixture.gram(), rtol=0, atol=1e-12)
+    assert equal(mixture, other)
+
+
+def test_gram_is_exact_for_integers_and_their_turn():
+    modes = np.array([[5, 0], [0, 10], [5, -5]])
+    turn = modes @ np.array([[3, 4], [-4, 3]]) // 5
+    first, second = (VectorMixture(m.astype(float), [0.2, 0.3, 0.5], 5.0) for m in (modes, turn))
+    assert first.gram().tolist() == [[25, 0, 25], [0, 100, -50], [25, -50, 50]]
+    assert np.array_equal(first.gram(), second.gram())
+    assert equal(first, second, 5e-5)
+
+
+@PROPERTIES
+@given(planar())
+def test_order_and_repetition_of_modes_do_not_matter(mixture):
+    again = VectorMixture(
+        np.vstack([mixture.modes[::-1]] * 2),
+        np.tile(mixture.probabilities[::-1] / 2, 2),
+        mixture.noise_multiplier,
+    )
+    for direction in DIRECTIONS:
+        values = mixture.hockey_stick(EPSILONS, direction), again.hockey_stick(EPSILONS, direction)
+        assert np.allclose(*values, rtol=0, atol=1e-12)
+
+
+@PROPERTIES
+@given(st.data())
+def test_larger_gram_matrix_dominates(data):
+    """[M-K] First coordinates of any sign, second ones non-negative and raised: every entry grows.
+
+    The inner products may be negative on both sides.
+    """
+    count = data.draw(st.integers(2, 4))
+    column = lambda entries: np.array(data.draw(st.lists(entries, min_size=count, max_size=count)))
+    first, second = column(NUMBER), column(SIZE)
+    p, noise = data.draw(laws(count)), data.draw(NOISE)
+    lower = VectorMixture(np.stack([first, second], axis=1), p, noise)
+    upper = VectorMixture(np.stack([first, second + column(SIZE)], axis=1), p, noise)
+    assert np.all(lower.gram() <= upper.gram() + 1e-12)
+    assert below(lower, upper)
+
+
+@PROPERTIES
+@given(planar(), st.floats(-1, 1), st.data())
+def test_closing_angles_dominate(mixture, start, data):
+    """[M-K] Modes that keep their norms and move closer in angle, within a half turn."""
+    count = len(mixture.modes)
+    angles = np.array(data.draw(st.lists(st.floats(0, math.pi), min_size=count, max_size=count)))
+    shrink = data.draw(st.floats(0, 1))
+    norms = np.linalg.norm(mixture.modes, axis=1)
+    fan = lambda a: norms[:, None] * np.stack([np.cos(a + start), np.sin(a + start)], axis=1)
+    wide, narrow = (
+        VectorMixture(fan(a), mixture.probabilities, mixture.noise_multiplier) for a in (angles, shrink * angles)
+    )
+    assert np.all(wide.gram() <= narrow.gram() + 1e-12)
+    assert below(wide, narrow) and below(narrow, mixture.reduced())
+
+
+def test_second_moment_of_the_ratio_sees_every_gram_entry():
+    """E_Q R^2 = sum p_i p_l exp(Gram_il): the moment behind [M-K], by Gauss-Hermite quadrature."""
+    mixture = VectorMixture([[0.3, -0.4], [-0.5, 0.2], [0.6, 0.6]], [0.2, 0.5, 0.3], 1.0)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    u = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 2)
+    w = np.outer(weights, weights).ravel() / (2 * math.pi)
+    modes, p = np.asarray(mixture.modes), mixture.probabilities
+    ratio = np.exp(u @ modes.T - (modes**2).sum(axis=1) / 2) @ p
+    assert w @ ratio**2 == pytest.approx(p @ np.exp(mixture.gram()) @ p, rel=1e-12)
+
+
+# --- monotonicity and stochastic order ---------------------------------------------------------------
+
+
+@PROPERTIES
+@given(planar(entries=SIZE), st.data())
+def test_larger_non_negative_modes_dominate(mixture, data):
+    """[M-B: B.2]"""
+    rows = len(mixture.modes)
+    rise = np.array(data.draw(st.lists(st.tuples(SIZE, SIZE), min_size=rows, max_size=rows)))
+    assert below(mixture, VectorMixture(mixture.modes + rise, mixture.probabilities, mixture.noise_multiplier))
+
+
+@PROPERTIES
+@given(scalars(), st.data())
+def test_stochastic_order_gives_domination(scalar, data):
+    """[M-B: B.3] Raise each sensitivity on a common refinement; closed forms, so hardly any tolerance."""
+    s, p, noise = scalar
+    rise = np.array(data.draw(st.lists(SIZE, min_size=len(s), max_size=len(s))))
+    lower, upper = Mixture(s, p, noise), Mixture(s + rise, p, noise)
+    assert mixtures.dominates(upper, lower)
+    grid = np.linspace(-3, 6, 37)
+    for direction in DIRECTIONS:
+        low, high = lower.hockey_stick(grid, direction), upper.hockey_stick(grid, direction)
+        assert np.all(low <= high * (1 + 1e-10) + 1e-300)
+
+
+@PROPERTIES
+@given(scalars(), scalars())
+def test_dominates_is_the_order_of_the_tails(first, second):
+    (s, p, noise), (t, r, _) = first, second
+    lower, upper = Mixture(s, p, noise), Mixture(t, r, noise)
+    points = np.union1d(s, t)
+    gaps = [r[t >= x].sum() - p[s >= x].sum() for x in points]
+    assume(all(abs(gap) > 1e-12 for gap in gaps[1:]))
+    assert mixtures.dominates(upper, lower) == all(gap > -1e-12 for gap in gaps)
+
+
+@PROPERTIES
+@given(planar())
+def test_hiding_the_mode_never_hurts(mixture):
+    """[C-7] At most the average over known modes."""
+    norms = np.linalg.norm(mixture.modes, axis=1) / mixture.noise_multiplier
+    for direction in DIRECTIONS:
+        for epsilon in (0.0, 0.5, 2.0):
+            known = sum(w * gaussian.delta(norm, epsilon) for w, norm in zip(mixture.probabilities, norms))
+            assert mixture.hockey_stick(epsilon, direction) <= known + TOLERANCE
+
+
+# --- what breaks without the hypotheses ---------------------------------------------------------------
+
+
+def test_monotonicity_fails_with_a_negative_coordinate():
+    """[M-B: B.2] needs non-negative modes: raising -1 to 1.2 halves delta although the norm grows."""
+    before = VectorMixture([[-1.0], [-1.0]], [0.5, 0.5], 1.0)
+    after = VectorMixture([[-1.0], [1.2]], [0.5, 0.5], 1.0)
+    assert not below(before, after)
+    assert after.hockey_stick(0.5) < 0.6 * before.hockey_stick(0.5)
+    assert after.hockey_stick(0.5, "add") < 0.1 * before.hockey_stick(0.5, "add")
+
+
+def test_larger_norms_alone_do_not_dominate():
+    """[M-K] One inner product is smaller, and domination is lost although every norm is larger."""
+    aligned = VectorMixture([[1.0, 0.0], [1.0, 0.0]], [0.5, 0.5], 1.0)
+    opposite = VectorMixture([[1.1, 0.0], [-1.1, 0.0]], [0.5, 0.5], 1.0)
+    assert below(aligned.reduced(), opposite.reduced()) and not below(aligned, opposite)
+    assert aligned.hockey_stick(0.0) - opposite.hockey_stick(0.0) > 0.1
+
+
+def test_equal_means_do_not_dominate():
+    steady, spread = Mixture([1.0], [1.0], 1.0), Mixture([0.0, 2.0], [0.5, 0.5], 1.0)
+    assert not mixtures.dominates(steady, spread) and not mixtures.dominates(spread, steady)
+    assert steady.hockey_stick(0.0) > spread.hockey_stick(0.0)
+    assert steady.hockey_stick(3.0) < spread.hockey_stick(3.0)
+
+
+def test_one_direction_on_non_negative_epsilon_is_not_domination():
+    """[C-3] needs all orders: larger in remove for every epsilon >= 0, yet smaller in add."""
+    spread, small = Mixture([0.0, 2.0], [0.5, 0.5], 1.0), Mixture([0.6], [1.0], 1.0)
+    grid = np.linspace(0, 6, 61)
+    assert np.all(spread.hockey_stick(grid) > small.hockey_stick(grid))
+    assert np.all(spread.hockey_stick(grid, "add")[5:] < small.hockey_stick(grid, "add")[5:])
+
+
+def test_the_gram_order_is_not_necessary():
+    """Less noise always dominates, also where it makes a Gram entry smaller."""
+    loud, quiet = (VectorMixture([[1.1], [-1.1]], [0.5, 0.5], noise) for noise in (1.0, 0.5))
+    scaled = [m.gram() / m.noise_multiplier**2 for m in (loud, quiet)]
+    assert scaled[1][0, 1] < scaled[0][0, 1]
+    assert below(loud, quiet, 0.0)
+
+
+# --- bad input ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (([[1.0, 2.0], [1.0]], [0.5, 0.5], 1.0), "modes"),
+        (([], [], 1.0), "modes"),
+        (([[math.nan, 0.0]], [1.0], 1.0), "modes"),
+        (([[math.inf, 0.0]], [1.0], 1.0), "modes"),
+        (([["a", "b"]], [1.0], 1.0), "modes"),
+        (([[1.0, 0.0]], [0.9], 1.0), "probabilities"),
+        (([[1.0, 0.0]], [0.5, 0.5], 1.0), "probabilities"),
+        (([[1.0, 0.0], [0.0, 1.0]], [1.5, -0.5], 1.0), "probabilities"),
+        (([[1.0, 0.0]], [1.0], 0.0), "noise_multiplier"),
+        (([[1.0, 0.0]], [1.0], -1.0), "noise_multiplier"),
+        (([[1.0, 0.0]], [1.0], math.inf), "noise_multiplier"),
+    ],
+)
+def test_bad_input_is_named(arguments, word):
+    with pytest.raises((ValueError, TypeError), match=word):
+        VectorMixture(*arguments)
+
+
+def test_quadrature_refuses_three_dimensions_but_the_reduction_does_not():
+    space = VectorMixture([[1.0, 2.0, 2.0], [0.0, 0.0, 0.0]], [0.5, 0.5], 1.0)
+    assert space.reduced().sensitivities.tolist() == [0.0, 3.0]
+    with pytest.raises(ValueError, match="modes"):
+        space.hockey_stick(0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [((0.0, "both"), "direction"), ((0.0, "sideways"), "direction"), ((math.nan,), "epsilon"), ((0.0, "add", 2), "nodes")],
+)
+def test_bad_arguments_of_the_hockey_stick_are_named(arguments, word):
+    with pytest.raises((ValueError, TypeError), match=word):
+        VectorMixture([[1.0, 0.0]], [1.0], 1.0).hockey_stick(*arguments)
+
+
+def test_dominates_wants_two_mixtures_with_equal_noise():
+    one = Mixture([1.0], [1.0], 1.0)
+    with pytest.raises(TypeError, match="lower"):
+        mixtures.dominates(one, "another")
+    with pytest.raises(ValueError, match="noise_multiplier"):
+        mixtures.dominates(one, Mixture([1.0], [1.0], 2.0))
