@@ -11,14 +11,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-TEMPLATE = '''\
+TEMPLATE = """\
 # Set-up: does nothing where dplib is installed; on Colab it installs it.
 import importlib, importlib.util, subprocess, sys
 if importlib.util.find_spec("dplib") is None:
     source = "git+{url}@{branch}"
     subprocess.check_call([sys.executable, "-m", "pip", "install", "-q",
                            f"{name}[plot] @ {{source}}"])
-    importlib.invalidate_caches()'''
+    importlib.invalidate_caches()"""
 
 
 def repository(root=ROOT):

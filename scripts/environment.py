@@ -12,10 +12,12 @@ run returns at once and needs no network.
 import argparse
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,12 +36,16 @@ def say(text):
     print(f"set-up: {text}", flush=True)
 
 
-def fingerprint():
-    """Hash of everything the environment depends on, the folder included (scripts carry absolute paths)."""
-    digest = hashlib.sha256()
-    for path in (ROOT / "requirements.txt", ROOT / "pyproject.toml", Path(__file__)):
-        digest.update(path.read_bytes() + b"\0")
-    digest.update(f"{VENV}\0{ROOT}\0{sys.version_info[:2]}".encode())
+def fingerprint(kind):
+    """Hash of everything that part of the set-up depends on, the folders included (scripts carry their paths)."""
+    digest = hashlib.sha256(f"{kind}\0{VENV}\0{sys.version_info[:2]}\0".encode())
+    digest.update((ROOT / "requirements.txt").read_bytes())
+    if kind == "book":  # what the editable installation of dplib is made from
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        parts = [project["build-system"], project["project"], project["tool"]["setuptools"]]
+        digest.update(json.dumps([str(ROOT), *parts], sort_keys=True).encode())
+    else:
+        digest.update(" ".join(HOSTED).encode())
     return digest.hexdigest()
 
 
@@ -49,7 +55,7 @@ def stamp_file(kind):
 
 def finished(kind):
     with contextlib.suppress(OSError):
-        return stamp_file(kind).read_text() == fingerprint()
+        return stamp_file(kind).read_text() == fingerprint(kind)
     return False
 
 
@@ -131,7 +137,9 @@ def install_packages():
 def smoke_test():
     code = "import dplib, sphinx, myst_nb, numpy, scipy, matplotlib, nbclient, pytest"
     if not run(PYTHON, "-c", code, quiet=True, env=os.environ | {"PYTHONWARNINGS": "ignore"}):
-        raise SetupError(f"the environment was made but cannot import its packages; remove {VENV} and run make again.")
+        raise SetupError(
+            f"the environment was made but cannot import its packages; remove {VENV} and run make again."
+        )
 
 
 def system_package(name):
@@ -185,7 +193,9 @@ def collect_wheels():
     command = [PYTHON, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--dest", partial]
     command += ["--only-binary", ":all:", "--constraint", ROOT / "requirements.txt"]
     if not run(*command, *(pinned(name) for name in HOSTED), quiet=True):
-        raise SetupError("the wheels for the hosted-notebook test could not be downloaded; run make test again.")
+        raise SetupError(
+            "the wheels for the hosted-notebook test could not be downloaded; run make test again."
+        )
     shutil.rmtree(WHEELHOUSE, ignore_errors=True)
     partial.rename(WHEELHOUSE)
 
@@ -217,12 +227,12 @@ def main():
             make_venv()
             install_packages()
             smoke_test()
-            stamp_file("book").write_text(fingerprint())
+            stamp_file("book").write_text(fingerprint("book"))
         if arguments.kind == "test" and not finished("test"):
             install_browser()
             install_git()
             collect_wheels()
-            stamp_file("test").write_text(fingerprint())
+            stamp_file("test").write_text(fingerprint("test"))
     say("finished")
     return 0
 

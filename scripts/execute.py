@@ -127,7 +127,9 @@ def main(argv=None):
     parser.add_argument("--check", action="store_true", help="run nothing; exit 1 if a notebook is stale")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--cell-timeout", type=int, default=1200, help="seconds allowed for one cell")
-    parser.add_argument("--root", type=Path, default=tools.ROOT, help="folder that holds notebooks/ and dplib/")
+    parser.add_argument(
+        "--root", type=Path, default=tools.ROOT, help="folder that holds notebooks/ and dplib/"
+    )
     arguments = parser.parse_args(argv)
     root = arguments.root.resolve()
     os.environ.update(tools.kernel_environment())

@@ -15,8 +15,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main():
     command = [sys.executable, "-m", "uv", "pip", "compile", "--universal", "--python-version", "3.11"]
-    command += ["--no-header", "--no-annotate", "--no-emit-index-url", "--quiet", "--upgrade", "requirements.in"]
-    lines = subprocess.run(command, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
+    command += [
+        "--no-header",
+        "--no-annotate",
+        "--no-emit-index-url",
+        "--quiet",
+        "--upgrade",
+        "requirements.in",
+    ]
+    lines = subprocess.run(
+        command, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE
+    ).stdout.splitlines()
     lines = [re.sub(r" ; python_full_version < '3\.12'$", "", line) for line in lines]
     lines = [line for line in lines if not re.search(r"python_full_version >= '3\.1[2-9]", line)]
     temporary = ROOT / "requirements.txt.partial"

@@ -138,7 +138,9 @@ def _imported(tree, module, is_package):
                 base = ".".join(parts[:keep] + ([node.module] if node.module else []))
             names.add(base)
             names.update(f"{base}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == PACKAGE:
+        elif (
+            isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == PACKAGE
+        ):
             names.add(f"{PACKAGE}.{node.attr}")
         elif is_package and isinstance(node, ast.Constant) and isinstance(node.value, str):
             if node.value.isidentifier():  # modules that a package loads by name on first use
@@ -170,9 +172,7 @@ def used_modules(notebook, root=ROOT):
             if path is None or part in found:
                 continue
             found[part] = path
-            queue |= _imported(
-                ast.parse(path.read_text(encoding="utf-8")), part, path.name == "__init__.py"
-            )
+            queue |= _imported(ast.parse(path.read_text(encoding="utf-8")), part, path.name == "__init__.py")
     return dict(sorted(found.items()))
 
 
@@ -226,7 +226,9 @@ def output_text(output):
         return "\n".join(output.get("traceback", []))
     data = output.get("data", {})
     return "\n".join(
-        "".join(value) for mime, value in data.items() if mime.startswith("text/") and isinstance(value, (str, list))
+        "".join(value)
+        for mime, value in data.items()
+        if mime.startswith("text/") and isinstance(value, (str, list))
     )
 
 
@@ -253,7 +255,9 @@ def output_problems(notebook):
 def normalise(notebook):
     """A copy without anything that differs from run to run."""
     result = copy.deepcopy(notebook)
-    keep = {key: value for key, value in result["metadata"].items() if key not in ("kernelspec", "language_info")}
+    keep = {
+        key: value for key, value in result["metadata"].items() if key not in ("kernelspec", "language_info")
+    }
     keep.pop("widgets", None)
     result["metadata"] = nbformat.from_dict({**keep, "kernelspec": KERNEL, "language_info": LANGUAGE})
     for cell in result["cells"]:

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import notebook_tools as tools
 
@@ -24,11 +23,22 @@ REPORT = ROOT / "_build" / "tests"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS]
 STEPS = {
     "unit": [
-        *PYTEST, "tests", "--ignore=tests/book", "--durations=5",
-        "--cov=dplib", "--cov-report=term-missing:skip-covered", "--cov-fail-under=95",
+        *PYTEST,
+        "tests",
+        "--ignore=tests/book",
+        "--durations=5",
+        "--cov=dplib",
+        "--cov-report=term-missing:skip-covered",
+        "--cov-fail-under=95",
     ],
     "notebooks": [
-        *PYTEST, "--nbval", "notebooks", "--nbval-current-env", "--nbval-cell-timeout=900", "--dist", "loadfile",
+        *PYTEST,
+        "--nbval",
+        "notebooks",
+        "--nbval-current-env",
+        "--nbval-cell-timeout=900",
+        "--dist",
+        "loadfile",
         f"--junitxml={REPORT / 'notebooks.xml'}",
     ],
     "book": [*PYTEST, "tests/book", "--dist", "loadfile", "--durations=10"],
@@ -38,9 +48,16 @@ SUMMARY = re.compile(r"^=*\s*((?:\d+ [a-z]+,? ?)+|no tests ran) in [\d.]+s")
 
 def run_step(name):
     """Run one step; return (exit status, pytest's closing line)."""
-    print(f"\n=== {name}: {' '.join(['pytest', *STEPS[name][3:]])}".replace(str(ROOT) + os.sep, ""), flush=True)
+    print(
+        f"\n=== {name}: {' '.join(['pytest', *STEPS[name][3:]])}".replace(str(ROOT) + os.sep, ""), flush=True
+    )
     process = subprocess.Popen(
-        STEPS[name], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+        STEPS[name],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
         errors="replace",
     )
     closing = "pytest gave no result"

@@ -30,7 +30,10 @@ def main():
     try:
         web = server(arguments.folder, arguments.port)
     except OSError as error:
-        print(f"serve: port {arguments.port}: {error.strerror}; choose another: make serve PORT=8001", file=sys.stderr)
+        print(
+            f"serve: port {arguments.port}: {error.strerror}; choose another: make serve PORT=8001",
+            file=sys.stderr,
+        )
         return 1
     print(f"The book is at http://localhost:{web.server_address[1]} (stop with Ctrl+C)", flush=True)
     try:

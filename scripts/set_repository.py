@@ -14,8 +14,32 @@ from pathlib import Path
 
 from bootstrap_cell import ROOT, repository
 
-SKIPPED = {".git", ".venv", "_build", "__pycache__", ".ipynb_checkpoints", "_figures", ".pytest_cache", ".ruff_cache"}
-TEXT = {".cff", ".cfg", ".css", ".html", ".ipynb", ".json", ".md", ".py", ".toml", ".txt", ".yaml", ".yml", ".bib", ".svg"}
+SKIPPED = {
+    ".git",
+    ".venv",
+    "_build",
+    "__pycache__",
+    ".ipynb_checkpoints",
+    "_figures",
+    ".pytest_cache",
+    ".ruff_cache",
+}
+TEXT = {
+    ".cff",
+    ".cfg",
+    ".css",
+    ".html",
+    ".ipynb",
+    ".json",
+    ".md",
+    ".py",
+    ".toml",
+    ".txt",
+    ".yaml",
+    ".yml",
+    ".bib",
+    ".svg",
+}
 ADDRESS = re.compile(r"https://github\.com/([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/([A-Za-z0-9._-]+)")
 
 
@@ -47,9 +71,13 @@ def text_files(root):
         paths = [Path(root) / name for name in listed.split("\0") if name]
     else:
         paths = [
-            path for path in Path(root).rglob("*") if not SKIPPED & set(path.relative_to(root).parts) and path.is_file()
+            path
+            for path in Path(root).rglob("*")
+            if not SKIPPED & set(path.relative_to(root).parts) and path.is_file()
         ]
-    known = [path for path in paths if path.suffix in TEXT or path.name in ("Makefile", "LICENSE", "LICENSE-text")]
+    known = [
+        path for path in paths if path.suffix in TEXT or path.name in ("Makefile", "LICENSE", "LICENSE-text")
+    ]
     return sorted(path for path in known if path.is_file())
 
 
@@ -74,7 +102,10 @@ def main():
     parser.add_argument("--root", type=Path, default=ROOT)
     arguments = parser.parse_args()
     if not arguments.url:
-        print("set-repository: give the address: make set-repository URL=https://github.com/OWNER/NAME", file=sys.stderr)
+        print(
+            "set-repository: give the address: make set-repository URL=https://github.com/OWNER/NAME",
+            file=sys.stderr,
+        )
         return 2
     try:
         changed = set_repository(arguments.root, arguments.url)

@@ -86,7 +86,7 @@ def image_problems(page):
         })) }"""
     )
     images = page.evaluate(
-        """() => [...document.querySelectorAll('main img')].map(image =>
+        """() => [...document.querySelectorAll('article.bd-article img')].map(image =>
             ({source: image.getAttribute('src'), width: image.naturalWidth, alt: image.alt}))"""
     )
     problems = [f"image does not load: {image['source']}" for image in images if image["width"] == 0]
@@ -186,10 +186,16 @@ def overflow_problems(page):
 def menu_problems(page, width):
     """The menu button, by keyboard, hides and shows the list of pages."""
     page.set_viewport_size(width)
+    page.wait_for_timeout(600)  # the list slides in and out
 
     def visible():
         box = page.locator(".bd-sidebar-primary").bounding_box()
-        return box is not None and box["width"] > 0 and box["x"] + box["width"] > 1 and box["x"] > -box["width"] / 2
+        return (
+            box is not None
+            and box["width"] > 0
+            and box["x"] + box["width"] > 1
+            and box["x"] > -box["width"] / 2
+        )
 
     before = visible()
     button = page.locator("button.primary-toggle").first
@@ -209,7 +215,10 @@ def keyboard_problems(page):
     first = page.evaluate("document.activeElement.getAttribute('href') || ''")
     if first != "#main-content":
         return [f"the first Tab does not reach the link to the content (but {first!r})"]
-    box = page.evaluate("(() => { const b = document.activeElement.getBoundingClientRect(); return [b.bottom, b.width] })()")
+    page.wait_for_timeout(400)  # it slides in
+    box = page.evaluate(
+        "(() => { const b = document.activeElement.getBoundingClientRect(); return [b.bottom, b.width] })()"
+    )
     if box[0] <= 0 or box[1] <= 0:
         problems.append("the link to the content stays invisible when it has the focus")
     page.keyboard.press("Enter")
@@ -219,9 +228,11 @@ def keyboard_problems(page):
     for _ in range(40):
         page.keyboard.press("Tab")
         state = page.evaluate(
-            """() => { const node = document.activeElement, style = getComputedStyle(node);
-            return [!!node.closest('main'), style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0
-                    || style.boxShadow !== 'none', node.outerHTML.slice(0, 80)] }"""
+            """() => { const node = document.activeElement;
+            const marked = node => { const style = getComputedStyle(node);
+                return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0; };
+            const card = node.closest('.sd-card');
+            return [!!node.closest('main'), marked(node) || (card && marked(card)), node.outerHTML.slice(0, 80)] }"""
         )
         if state[0]:
             reached += 1
@@ -243,5 +254,7 @@ def search_results(page, address, words):
         timeout=15000,
     )
     page.wait_for_timeout(100)
-    hrefs = page.evaluate("[...document.querySelectorAll('#search-results ul.search li > a')].map(a => a.href)")
+    hrefs = page.evaluate(
+        "[...document.querySelectorAll('#search-results ul.search li > a')].map(a => a.href)"
+    )
     return [urlsplit(href).path.lstrip("/") for href in hrefs]

@@ -58,5 +58,3 @@ def environment_of_kernels():
     import notebook_tools as tools
 
     return os.environ | tools.kernel_environment()
-
-

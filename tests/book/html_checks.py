@@ -9,11 +9,29 @@ from notebook_checks import alt_text_is_real
 
 # Attributes by which a page makes the browser fetch something.
 LOADING = {
-    "script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src",
-    "embed": "src", "object": "data", "track": "src", "input": "src",
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+    "object": "data",
+    "track": "src",
+    "input": "src",
 }
-LOADING_RELATIONS = {"stylesheet", "icon", "shortcut", "preload", "prefetch", "modulepreload", "preconnect",
-                     "dns-prefetch", "manifest", "apple-touch-icon"}
+LOADING_RELATIONS = {
+    "stylesheet",
+    "icon",
+    "shortcut",
+    "preload",
+    "prefetch",
+    "modulepreload",
+    "preconnect",
+    "dns-prefetch",
+    "manifest",
+    "apple-touch-icon",
+}
 REMOTE = re.compile(r"^(?:https?:)?//", re.IGNORECASE)
 REMOTE_IN_CODE = re.compile(
     r"(?:unpkg\.com|jsdelivr\.net|cdnjs\.|googleapis\.com|gstatic\.com|googletagmanager|google-analytics|polyfill\.io)"
@@ -81,7 +99,11 @@ def dead_links(folder):
             where = f"{path.relative_to(folder)}: {node['href']}"
             if not target.is_file():
                 problems.append(f"{where}: no such file")
-            elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in anchors_of(target):
+            elif (
+                parts.fragment
+                and target.suffix == ".html"
+                and unquote(parts.fragment) not in anchors_of(target)
+            ):
                 problems.append(f"{where}: no such anchor")
     return sorted(set(problems))
 
@@ -91,7 +113,7 @@ def image_problems(folder):
     problems = []
     for path in pages(folder):
         document = soup(path)
-        for node in (document.find("main") or document).find_all("img"):
+        for node in (document.find("article") or document).find_all("img"):
             source = node.get("src", "")
             where = f"{path.relative_to(folder)}: {source}"
             if not REMOTE.match(source) and not source.startswith("data:"):

@@ -30,14 +30,20 @@ def rows(text):
     """Rows of all tables with the index's columns."""
     found, inside = [], False
     for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.strip().startswith("|") else None
+        cells = (
+            [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if line.strip().startswith("|")
+            else None
+        )
         if cells is None:
             inside = False
         elif cells == COLUMNS:
             inside = True
         elif inside and not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
             if len(cells) != len(COLUMNS):
-                raise ValueError(f"a row of the index has {len(cells)} cells, not {len(COLUMNS)}: {line[:80]}")
+                raise ValueError(
+                    f"a row of the index has {len(cells)} cells, not {len(COLUMNS)}: {line[:80]}"
+                )
             match = TAG.search(re.sub(r"\([^)]*\)", "", cells[0]))
             if match is None:
                 raise ValueError(f"a row of the index has no tag: {line[:80]}")
@@ -46,8 +52,9 @@ def rows(text):
 
 
 def slug(heading):
-    """Anchor of a heading, as on GitHub and in the built book."""
+    """Anchor of a heading in the built book: as on GitHub, formulas left out."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.strip())
+    text = re.sub(r"\$[^$]*\$", "", text)
     text = re.sub(r"[`*]", "", text.lower())
     return re.sub(r"[^\w\u4e00-\u9fff\- ]", "", text).replace(" ", "-")
 
@@ -60,7 +67,11 @@ def sections(path):
         lines = []
         for cell in notebook["cells"]:
             text = tools.source(cell)
-            lines += text.splitlines() if cell["cell_type"] == "markdown" else ["    " + line for line in text.splitlines()]
+            lines += (
+                text.splitlines()
+                if cell["cell_type"] == "markdown"
+                else ["    " + line for line in text.splitlines()]
+            )
             lines.append("")
     else:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -108,7 +119,9 @@ def test_exists(root, name):
     for position, part in enumerate(parts):
         part = part.split("[")[0]
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef) if position == len(parts) - 1 else ()
-        node = next((item for item in body if isinstance(item, (ast.ClassDef, *kinds)) and item.name == part), None)
+        node = next(
+            (item for item in body if isinstance(item, (ast.ClassDef, *kinds)) and item.name == part), None
+        )
         if node is None:
             return False
         body = node.body
@@ -182,7 +195,11 @@ def index_problems(root=tools.ROOT, required=()):
     for row in index:
         problems += row_problems(root, row)
     problems += [f"{tag}: in scope, but without a row" for tag in required if tag not in known]
-    errata = (root / "book" / "errata.md").read_text(encoding="utf-8") if (root / "book" / "errata.md").exists() else ""
+    errata = (
+        (root / "book" / "errata.md").read_text(encoding="utf-8")
+        if (root / "book" / "errata.md").exists()
+        else ""
+    )
     for tag, where in sorted(mentioned_tags(root).items()):
         if tag.startswith("E-"):
             if re.search(rf"\b{re.escape(tag)}\b", errata) is None:

@@ -89,7 +89,9 @@ def assertion_problems(notebook):
     asserts = []
     for cell in tools.code_cells(notebook):
         if not tools.is_bootstrap(cell):
-            asserts += [node for node in ast.walk(tools._parse(tools.source(cell))) if isinstance(node, ast.Assert)]
+            asserts += [
+                node for node in ast.walk(tools._parse(tools.source(cell))) if isinstance(node, ast.Assert)
+            ]
     problems = [] if asserts else ["no assertion"]
     for node in asserts:
         if not any(isinstance(part, (ast.Name, ast.Attribute, ast.Call)) for part in ast.walk(node.test)):
@@ -105,9 +107,13 @@ def execution_problems(notebook):
         if not tools.source(cell).strip():
             problems.append(f"code cell {expected} is empty")
         elif cell.get("execution_count") != expected:
-            problems.append(f"{tools.cell_name(expected, cell)}: execution count {cell.get('execution_count')}")
+            problems.append(
+                f"{tools.cell_name(expected, cell)}: execution count {cell.get('execution_count')}"
+            )
         tags = cell["metadata"].get("tags", [])
-        skipped = [tag for tag in tags if tag.startswith("nbval-") or tag in ("raises-exception", "skip-execution")]
+        skipped = [
+            tag for tag in tags if tag.startswith("nbval-") or tag in ("raises-exception", "skip-execution")
+        ]
         if skipped or re.search(r"#\s*NBVAL_", tools.source(cell)):
             problems.append(f"{tools.cell_name(expected, cell)}: is exempt from the comparison {skipped}")
     return problems
@@ -142,10 +148,16 @@ def image_problems(notebook):
             continue
         alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
         if not alt_text_is_real(alt):
-            problems.append(f"{tools.cell_name(index, cell)}: no alternative text (metadata mystnb.image.alt): {alt!r}")
+            problems.append(
+                f"{tools.cell_name(index, cell)}: no alternative text (metadata mystnb.image.alt): {alt!r}"
+            )
         for output in cell.get("outputs", []):
-            if re.search(r"<Figure|<matplotlib|\[<", tools.output_text(output)) and "image/png" not in output.get("data", {}):
-                problems.append(f"{tools.cell_name(index, cell)}: prints a drawing object: {tools.output_text(output)!r}")
+            if re.search(
+                r"<Figure|<matplotlib|\[<", tools.output_text(output)
+            ) and "image/png" not in output.get("data", {}):
+                problems.append(
+                    f"{tools.cell_name(index, cell)}: prints a drawing object: {tools.output_text(output)!r}"
+                )
     for number, cell in enumerate(tools.markdown_cells(notebook), start=1):
         for alt, target in re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", _without_code(tools.source(cell))):
             if not alt_text_is_real(alt):

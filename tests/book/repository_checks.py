@@ -10,12 +10,30 @@ from set_repository import text_files
 
 # Spelt in two halves, so that this file does not contain what it looks for.
 FORBIDDEN = {
-    "a package registry": re.compile("|".join(a + re.escape(b) for a, b in [
-        ("py", "pi.org"), ("python", "hosted.org"), ("npm", "js."), ("conda.", "anaconda.org"), ("pypi.", "python.org"),
-    ]), re.IGNORECASE),
-    "a path of one machine": re.compile("|".join(a + b for a, b in [
-        (r"/ro", r"ot/"), (r"/wo", r"rk/"), (r"/ho", r"me/\w"), (r"/Us", r"ers/\w"),
-    ])),
+    "a package registry": re.compile(
+        "|".join(
+            a + re.escape(b)
+            for a, b in [
+                ("py", "pi.org"),
+                ("python", "hosted.org"),
+                ("npm", "js."),
+                ("conda.", "anaconda.org"),
+                ("pypi.", "python.org"),
+            ]
+        ),
+        re.IGNORECASE,
+    ),
+    "a path of one machine": re.compile(
+        "|".join(
+            a + b
+            for a, b in [
+                (r"/ro", r"ot/"),
+                (r"/wo", r"rk/"),
+                (r"/ho", r"me/\w"),
+                (r"/Us", r"ers/\w"),
+            ]
+        )
+    ),
     "a folder outside the repository": re.compile(r"\bsha" + r"red/"),
 }
 
@@ -34,7 +52,11 @@ def address_problems(root):
         if expected not in (root / file).read_text(encoding="utf-8"):
             problems.append(f"{file}: {expected} is missing")
     for path in notebooks(root):
-        cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+        cells = [
+            cell
+            for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+            if cell["cell_type"] == "code"
+        ]
         first = next((cell for cell in cells if is_bootstrap(cell)), None)
         if first is None or source(first).rstrip() != bootstrap_source(root):
             problems.append(f"{path.name}: the bootstrap cell does not install from {url}")

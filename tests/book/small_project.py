@@ -58,7 +58,8 @@ def notebook(title, body):
     """A notebook that keeps every rule; `body` is the source of its last cell."""
     cells = [
         new_markdown_cell(
-            f"# {title}\n\nOne sentence.\n\n**Reading time** 1 min · **Run time** under 60 s · **Needs** nothing", id="title"
+            f"# {title}\n\nOne sentence.\n\n**Reading time** 1 min · **Run time** under 60 s · **Needs** nothing",
+            id="title",
         ),
         new_code_cell(bootstrap_source(), id="bootstrap"),
         new_code_cell("import matplotlib.pyplot as plt\n\nfrom dplib import area", id="imports"),

@@ -82,7 +82,11 @@ def theorem_names():
     """The names in the boxes of the theorem index, without their tags."""
     text = (tools.ROOT / "book" / "theorems.md").read_text(encoding="utf-8")
     names = re.findall(r"\{prf:(?:theorem|lemma|proposition|definition)\} ([^·\n]+?)(?:\s*·.*)?\n", text)
-    return [name for name in (re.sub(r"\$[^$]*\$|\([^)]*\)", "", name).strip() for name in names) if len(name.split()) > 1]
+    return [
+        name
+        for name in (re.sub(r"\$[^$]*\$|\([^)]*\)", "", name).strip() for name in names)
+        if len(name.split()) > 1
+    ]
 
 
 def test_the_index_names_theorems():
@@ -91,7 +95,11 @@ def test_the_index_names_theorems():
 
 def test_search_finds_theorems_by_name(tab, watch, address):
     tab.set_viewport_size(checks.DESKTOP)
-    missing = [name for name in theorem_names() if "book/theorems.html" not in checks.search_results(tab, address, name)]
+    missing = [
+        name
+        for name in theorem_names()
+        if "book/theorems.html" not in checks.search_results(tab, address, name)
+    ]
     report([f"not found: {name}" for name in missing])
 
 

@@ -29,7 +29,13 @@ def test_every_page_is_there_and_nothing_else(html):
 
 
 @pytest.mark.parametrize(
-    "check", [html_checks.external_requests, html_checks.dead_links, html_checks.image_problems, html_checks.raw_markup]
+    "check",
+    [
+        html_checks.external_requests,
+        html_checks.dead_links,
+        html_checks.image_problems,
+        html_checks.raw_markup,
+    ],
 )
 def test_pages(html, check):
     problems = check(html)

@@ -28,7 +28,9 @@ nbformat.write(notebook, sys.argv[1])
 
 
 def run(*command, **kwargs):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=900, **kwargs)
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=900, **kwargs
+    )
     assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 
@@ -57,7 +59,18 @@ def bare_environment(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hosted") / "venv"
     run(sys.executable, "-m", "venv", folder)
     python = folder / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", "--no-index", "--find-links", WHEELHOUSE, "nbclient", "ipykernel")
+    run(
+        python,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-index",
+        "--find-links",
+        WHEELHOUSE,
+        "nbclient",
+        "ipykernel",
+    )
     return python
 
 
@@ -89,7 +102,9 @@ def shortest():
 def test_a_lone_notebook_installs_the_library_and_runs(remote, bare_environment, tmp_path):
     (tmp_path / "home").mkdir()
     environment = circumstances(remote, tmp_path / "home")
-    before = subprocess.run([bare_environment, "-c", "import dplib"], env=environment, capture_output=True, cwd=tmp_path)
+    before = subprocess.run(
+        [bare_environment, "-c", "import dplib"], env=environment, capture_output=True, cwd=tmp_path
+    )
     assert before.returncode != 0, "dplib is there before the notebook ran"
 
     notebook = tmp_path / "empty folder" / shortest().name
@@ -120,7 +135,9 @@ def test_a_lone_notebook_installs_the_library_and_runs(remote, bare_environment,
 def test_without_the_repository_the_first_cell_fails(bare_environment, tmp_path):
     """The stand-in is what makes the difference: pointing nowhere, the installation fails."""
     (tmp_path / "home").mkdir()
-    cell = tools.source(tools.code_cells(tools.read(shortest()))[0]).replace('find_spec("dplib")', 'find_spec("absent")')
+    cell = tools.source(tools.code_cells(tools.read(shortest()))[0]).replace(
+        'find_spec("dplib")', 'find_spec("absent")'
+    )
     done = subprocess.run(
         [bare_environment, "-c", cell],
         env=circumstances(tmp_path / "nowhere.git", tmp_path / "home"),

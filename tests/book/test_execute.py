@@ -85,7 +85,9 @@ def test_only_what_is_stale_runs(project):
     assert "1 stored, 0 failed" in done.stdout
     assert (project / "notebooks" / "02_second.ipynb").read_bytes() == before
     first = tools.read(project / "notebooks" / "01_first.ipynb")
-    assert any(tools.output_text(output) == "16\n" for cell in tools.code_cells(first) for output in cell["outputs"])
+    assert any(
+        tools.output_text(output) == "16\n" for cell in tools.code_cells(first) for output in cell["outputs"]
+    )
 
 
 def test_a_second_run_writes_the_same_bytes(project):
@@ -151,7 +153,10 @@ def test_a_killed_run_goes_on_where_it_stopped(project, how):
     )
     waiting = second.read_bytes()
     process = subprocess.Popen(
-        [*EXECUTE, "--root", str(project), "--workers", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*EXECUTE, "--root", str(project), "--workers", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         deadline = time.monotonic() + 120

@@ -74,7 +74,9 @@ def test_addresses_are_brought_to_one_form(given, expected):
     assert clean_address(given) == expected
 
 
-@pytest.mark.parametrize("wrong", ["", "github.com/a/b", "https://github.com/a", "https://example.org/a/b", "a/b c"])
+@pytest.mark.parametrize(
+    "wrong", ["", "github.com/a/b", "https://github.com/a", "https://example.org/a/b", "a/b c"]
+)
 def test_wrong_addresses_are_refused(wrong):
     with pytest.raises(ValueError, match="expected https://github.com/OWNER/NAME"):
         clean_address(wrong)

@@ -8,7 +8,21 @@ import yaml
 
 NOTEBOOKS = tools.notebooks()
 # Statements that the chapters so far must cover.
-REQUIRED = ["C-1", "C-2", "C-3", "C-5", "C-6", "C-7", "G-1.1", "G-2.5", "G-2.8", "G-2.9", "G-3.1", "G-3.3", "G-3.3t"]
+REQUIRED = [
+    "C-1",
+    "C-2",
+    "C-3",
+    "C-5",
+    "C-6",
+    "C-7",
+    "G-1.1",
+    "G-2.5",
+    "G-2.8",
+    "G-2.9",
+    "G-3.1",
+    "G-3.3",
+    "G-3.3t",
+]
 REQUIRED += ["G-4", "G-4L", "M-B", "M-K"]
 
 
