@@ -87,7 +87,7 @@ class Mixture:
 
     def inverse(self, loss):
         """u with log R(u) = loss, or None when loss <= log p_0. Newton on a convex function."""
-        target = loss.exp() - self.atom
+        target = loss.mid().exp() - self.atom
         if not target > 0:
             if target < 0:
                 return None
@@ -101,7 +101,7 @@ class Mixture:
             value, slope = self.excess(u)
             move = (value.log() - target) * value / slope
             u = (u - move).mid()
-            if abs(move).upper() < arb(2) ** (-ctx.prec * 2 // 3) * (1 + abs(u)):
+            if abs(move.mid()) < arb(2) ** (-ctx.prec * 2 // 5) * (1 + abs(u)):  # quadratic: the next move is its square
                 return u
         raise ArithmeticError("no convergence")
 
@@ -155,6 +155,8 @@ def digits_of(a, b):
     scale = abs(a).lower()
     if gap == 0:
         return 99
+    if not (scale > 0 and gap.is_finite()):
+        return 0
     d = -(gap / scale).log() / arb(10).log()
     return max(0, int(float(d.mid())))
 

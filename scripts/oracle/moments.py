@@ -47,7 +47,8 @@ class Grid:
         mix.prepare()
         self.loss, self.weight = [], []
         h_ball, norm = arb(h), arb(h) / (2 * arb.pi()).sqrt()
-        p = arb(power)
+        p = power if isinstance(power, arb) else arb(power)
+        power = float(p)
         for low, high in supports(mix, power, depth)[0]:
             for n in range(math.floor(low / h), math.ceil(high / h) + 1):
                 u = (n + arb(shift)) * h_ball
@@ -74,7 +75,7 @@ def step_for(mix):
 
 
 def moment(mix, real, imaginary, digits=40, depth=230.0):
-    """E_Q[R^(real + i imaginary)]: (value, agreed relative digits). Two lattices and their union."""
+    """real may be a ball (1 + c is not always a double). E_Q[R^(real + i imaginary)]: (value, agreed relative digits). Two lattices and their union."""
     h = step_for(mix) / max(1.0, abs(imaginary) / 30)
     for _ in range(8):
         a = Grid(mix, real, h, 0.0, depth).moment(imaginary)

@@ -19,6 +19,7 @@ from moments import moment, supports
 def rigorous(mix, w_real, w_imag, modulus):
     """acb.integral of phi R^w; returns a ball or None when it cannot resolve the value."""
     w = acb(w_real, w_imag)
+    w_real = float(w_real)
     norm = (2 * arb.pi()).sqrt()
 
     def f(z, analytic):
@@ -61,10 +62,9 @@ def main():
             if params["sigma"] == "0.05" and float(c) > 5:
                 c = "4"
             cf, yf = float(c), float(y)
-            real, imag = (1 + cf, yf) if orientation == "remove" else (-cf, -yf)
-            if len(mix.s) > 900 and real > 20:
-                c, real = "12.5", 13.5 if orientation == "remove" else -12.5
-                cf = 12.5
+            if len(mix.s) > 900 and cf > 20:
+                c, cf = "12.5", 12.5
+            real, imag = (1 + arb(cf), yf) if orientation == "remove" else (-arb(cf), -yf)
             at_real, d0 = moment(mix, real, 0.0)
             value, d1 = (at_real, d0) if yf == 0 else moment(mix, real, imag)
             while d1 < 35:  # cancels below the working precision: nearer to the real axis
