@@ -130,12 +130,12 @@ def install_packages():
             "the packages of requirements.txt could not be installed. A first set-up needs a package "
             "index; behind a proxy or a mirror, configure pip for it and run make again."
         )
-    if not run(*pip, "--no-deps", "--no-build-isolation", "-e", ROOT):
+    if not run(*pip, "--no-deps", "--no-build-isolation", "-e", ROOT, quiet=True):
         raise SetupError("dplib itself could not be installed; see pip's message above.")
 
 
 def smoke_test():
-    code = "import dplib, sphinx, myst_nb, numpy, scipy, matplotlib, nbclient, pytest"
+    code = "import importlib.util as u, sphinx, myst_nb, numpy, scipy, matplotlib, nbclient, pytest; assert u.find_spec('dplib')"
     if not run(PYTHON, "-c", code, quiet=True, env=os.environ | {"PYTHONWARNINGS": "ignore"}):
         raise SetupError(
             f"the environment was made but cannot import its packages; remove {VENV} and run make again."
