@@ -49,27 +49,6 @@ _ROUNDING_SAFETY = 8.0
 # ---------------------------------------------------------------- one factor
 
 
-def variance_bound(mixture) -> float:
-    """Upper bound on sup_u Var(a_J | u), the posterior variance of the shift.
-
-    Popoviciu: at most (range / 2)^2. For equally spaced shifts d * (0..m) with
-    log-concave weights the posterior ratios p_{j+1}/p_j fall at least by e^{-t},
-    t = d^2, from one j to the next; |J - mode| is then dominated, in likelihood
-    ratio, by the weights 1, 2 e^{-t i(i-1)/2} (i >= 1), whose second moment bounds
-    the variance. The bound tends to 1 as d -> 0, for any number of components.
-    """
-    a, log_p = mixture.shifts, mixture.log_probabilities
-    bound = ((a[-1] - a[0]) / 2) ** 2
-    gaps = np.diff(a)
-    if len(a) > 2 and np.ptp(gaps) <= 1e-9 * gaps[0] and np.all(np.diff(log_p, 2) <= 0):
-        t = gaps[0] ** 2
-        i = np.arange(1.0, 4 + math.ceil(10 / gaps[0]) if gaps[0] > 1e-4 else 2.0)
-        weights = 2 * np.exp(-t * i * (i - 1) / 2)
-        if weights[-1] < 1e-15:
-            bound = min(bound, t * (i * i @ weights) / (1 + weights.sum()) * (1 + 1e-9))
-    return float(bound)
-
-
 @dataclass
 class _Factor:
     """One mixture in one direction, `rounds` times: weights, losses and their bounds."""
@@ -81,7 +60,7 @@ class _Factor:
     def __post_init__(self):
         self.shift = float(self.mixture.shifts[-1])
         # A plain Gaussian factor has no variance; any strip would do.
-        self.variance = max(variance_bound(self.mixture), 1e-12)
+        self.variance = max(self.mixture.variance_bound, 1e-12)
         self._coarse_reach = -1.0
 
     def power(self, c):
@@ -163,9 +142,9 @@ class _Factor:
         low, high = self.window(c_low, c_high)
         strip = min(1 / math.sqrt(self.variance), _STRIP_CAP)
         step = 2 * math.pi * strip / (_NEGLIGIBLE + strip * strip / 2) / refine
-        for _ in range(9):
+        for _ in range(14):
             count = int(math.ceil((high - low) / step)) + 1
-            if count > 1_000_000:
+            if count > 200_000:
                 break
             grid = _Nodes(self, c, low, step, count)
             if grid.quadrature_error(frequency) < 1e-14 / self.rounds + 1e-17:

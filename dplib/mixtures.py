@@ -163,6 +163,28 @@ class Mixture:
         positive = math.fsum(self.probabilities[1:])
         return math.log1p(-positive) if positive < 0.5 else float(self.log_probabilities[0])
 
+    @cached_property
+    def variance_bound(self) -> float:
+        """Upper bound on sup_u Var(a_J | u), the posterior variance of the shift.
+
+        Popoviciu: at most (range / 2)^2. For equally spaced shifts d * (0..m) with
+        log-concave weights the posterior ratios p_{j+1}/p_j fall at least by e^{-t},
+        t = d^2, from one j to the next; |J - mode| is then dominated, in likelihood
+        ratio, by the weights 1, 2 e^{-t i(i-1)/2} (i >= 1), whose second moment bounds
+        the variance. The bound tends to 1 as d -> 0, for any number of components.
+        """
+        a, log_p = self.shifts, self.log_probabilities
+        bound = ((a[-1] - a[0]) / 2) ** 2
+        if len(a) > 2:
+            gaps = np.diff(a)
+            even = np.ptp(gaps) <= 1e-9 * gaps[0] and np.all(np.diff(log_p, 2) <= 0)
+            if even and gaps[0] > 1e-3:
+                t = gaps[0] ** 2
+                i = np.arange(1.0, 4 + math.ceil(10 / gaps[0]))
+                weights = 2 * np.exp(-t * i * (i - 1) / 2)
+                bound = min(bound, t * (i * i @ weights) / (1 + weights.sum()) * (1 + 1e-9))
+        return float(bound)
+
     def log_ratio(self, u):
         """log(P/Q) at standardised u, shape (n,)."""
         return self._posterior(u, moments=0)[0]
