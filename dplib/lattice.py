@@ -507,28 +507,44 @@ def side_epsilon(composition, delta, direction, relative_width=1e-7) -> Bracket:
 
 
 def _crossing(log_bound, log_delta, solver, side):
-    """Certified end: side +1, some eps >= 0 with bound <= delta; side -1, bound >= delta."""
+    """Certified end: side +1, some eps >= 0 with bound <= delta; side -1, bound >= delta.
+
+    The search starts at the Chernoff value: far from it the tilt is wrong and the
+    bound says nothing.
+    """
     gap = lambda eps: log_bound(eps) - log_delta
-    at_zero = gap(0.0)
-    if at_zero <= 0:
-        return 0.0
-    low, high = 0.0, max(solver.rough_epsilon, 1e-3 * solver.spread)
-    low_gap, high_gap = at_zero, gap(high)
-    for _ in range(60):
-        if high_gap <= 0:
-            break
-        low, low_gap = high, high_gap
-        high += 2 * (high_gap + 1) / solver.c if math.isfinite(high_gap) else solver.spread
-        high_gap = gap(high)
+    x = max(solver.rough_epsilon, 0.0)
+    value, step = gap(x), 2 / solver.c
+    if value > 0:
+        low, low_gap, high, high_gap = x, value, math.inf, -math.inf
+        for _ in range(60):
+            x += step
+            value, step = gap(x), 2 * step
+            if value <= 0:
+                high, high_gap = x, value
+                break
+            low, low_gap = x, value
+        else:
+            return math.inf if side > 0 else low
     else:
-        if side > 0:
-            return math.inf
+        high, high_gap = x, value
+        while True:
+            if high == 0.0:
+                return 0.0
+            x = max(x - step, 0.0)
+            value, step = gap(x), 2 * step
+            if value > 0:
+                low, low_gap = x, value
+                break
+            high, high_gap = x, value
     for _ in range(80):
-        if high - low <= 1e-10 * high:
+        if high - low <= 1e-9 * high:
             break
         if math.isfinite(high_gap) and math.isfinite(low_gap):
             x = low + (high - low) * low_gap / (low_gap - high_gap)
-            x = min(max(x, low + 0.01 * (high - low)), high - 0.01 * (high - low))
+            # Aim just past the secant's point, so that both ends close in.
+            x += 1e-10 * high if low_gap > -high_gap else -1e-10 * high
+            x = min(max(x, low + 1e-3 * (high - low)), high - 1e-3 * (high - low))
         else:
             x = (low + high) / 2
         value = gap(x)
