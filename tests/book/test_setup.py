@@ -1,0 +1,173 @@
+"""The set-up: what it installs, in which order it looks for a browser, and what it says when it cannot go on."""
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import environment
+import notebook_tools as tools
+import pytest
+
+ROOT = tools.ROOT
+
+
+def names_and_versions(path):
+    found = {}
+    for line in path.read_text().splitlines():
+        match = re.match(r"([A-Za-z0-9._-]+)(?:==([\w.]+))?\s*(?:;\s*(.*))?$", line.split("#")[0].strip())
+        if match:
+            found.setdefault(match.group(1).lower().replace("_", "-"), []).append(match.groups()[1:])
+    return found
+
+
+def test_the_lock_pins_everything_that_is_asked_for():
+    asked, locked = (names_and_versions(ROOT / name) for name in ("requirements.in", "requirements.txt"))
+    assert len(locked) > 50
+    assert all(version for entries in locked.values() for version, _ in entries)
+    for name, entries in asked.items():
+        assert name in locked, name
+        for version, _ in entries:
+            assert version is None or version in [pinned for pinned, _ in locked[name]], name
+
+
+def test_the_environment_is_the_locked_one():
+    different = []
+    for name, entries in names_and_versions(ROOT / "requirements.txt").items():
+        if any(marker for _, marker in entries):
+            continue
+        installed = importlib.metadata.version(name)
+        if installed != entries[0][0]:
+            different.append(f"{name}: {installed} installed, {entries[0][0]} locked")
+    assert not different
+
+
+def test_the_library_itself_asks_for_little():
+    """Lower bounds only, so that a hosted notebook keeps its versions."""
+    wanted = importlib.metadata.requires("privacy-amplification-book")
+    plain = [text for text in wanted if "extra ==" not in text]
+    assert sorted(re.match(r"\w+", text).group() for text in plain) == ["numpy", "scipy"]
+    assert all(re.fullmatch(r"[\w-]+>=[\d.]+", text.split(";")[0].strip()) for text in wanted)
+
+
+def test_a_finished_environment_answers_at_once():
+    command = [sys.executable, str(ROOT / "scripts" / "environment.py"), "--check", "test"]
+    assert subprocess.run(command).returncode == 0
+
+
+def test_a_missing_environment_is_not_finished(tmp_path):
+    command = [sys.executable, str(ROOT / "scripts" / "environment.py"), "--check", "book"]
+    done = subprocess.run(command, env=os.environ | {"BOOK_VENV": str(tmp_path / "none")})
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", "pyproject.toml"])
+def test_changed_inputs_ask_for_the_setup_again(tmp_path, monkeypatch, file):
+    for name in ("requirements.txt", "pyproject.toml"):
+        shutil.copy2(ROOT / name, tmp_path / name)
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    before = environment.fingerprint("book")
+    text = (tmp_path / file).read_text()
+    (tmp_path / file).write_text(text.replace("numpy>=1.26", "numpy>=1.27").replace("numpy==", "numpy==9"))
+    assert environment.fingerprint("book") != before
+
+
+def test_without_python_311_the_message_says_what_to_do(tmp_path):
+    """With a search path that holds no Python, and no other place to look."""
+    (tmp_path / "scripts").mkdir()
+    script = (ROOT / "scripts" / "setup.sh").read_text()
+    script = re.sub(r"/(?:usr|opt)/[\w/.]*bin/python3\.11", "/nowhere/python3.11", script)
+    (tmp_path / "scripts" / "setup.sh").write_text(script)
+    (tmp_path / "bin").mkdir()
+    for tool in ("sh", "dirname"):
+        (tmp_path / "bin" / tool).symlink_to(shutil.which(tool))
+    done = subprocess.run(
+        ["sh", str(tmp_path / "scripts" / "setup.sh"), "book"],
+        env={"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "no Python 3.11 found" in done.stderr and "PYTHON=" in done.stderr
+
+
+@pytest.fixture
+def browser_steps(monkeypatch):
+    """Record in which order the set-up tries to get a browser; nothing works unless named in `works`."""
+    tried, works = [], set()
+
+    def attempt(name):
+        tried.append(name)
+        return name in works
+
+    monkeypatch.setattr(
+        environment, "browser_ready", lambda: "installed" in works or bool(works & set(tried))
+    )
+    monkeypatch.setattr(environment, "system_package", lambda name: attempt("apt"))
+    monkeypatch.setattr(environment, "run", lambda *command, **_: attempt("playwright"))
+    return tried, works
+
+
+@pytest.mark.parametrize(
+    "available, expected",
+    [("installed", []), ("apt", ["apt"]), ("playwright", ["apt", "playwright"])],
+)
+def test_browser_is_looked_for_in_order(browser_steps, available, expected):
+    tried, works = browser_steps
+    works.add(available)
+    environment.install_browser()
+    assert tried == expected
+
+
+def test_without_a_browser_the_message_says_what_to_do(browser_steps):
+    with pytest.raises(environment.SetupError, match="CHROMIUM="):
+        environment.install_browser()
+    assert browser_steps[0] == ["apt", "playwright"]
+
+
+def test_uv_failing_leads_to_pip(monkeypatch):
+    commands = []
+
+    def run(*command, **_):
+        commands.append([str(part) for part in command])
+        return "uv" not in commands[-1][2:3]
+
+    monkeypatch.setattr(environment, "run", run)
+    environment.install_packages()
+    assert any(command[1:3] == ["-m", "uv"] for command in commands)
+    assert any(command[-2:] == ["-r", str(ROOT / "requirements.txt")] for command in commands)
+
+
+def test_no_index_at_all_is_reported(monkeypatch):
+    monkeypatch.setattr(environment, "run", lambda *command, **_: False)
+    with pytest.raises(environment.SetupError, match="package index"):
+        environment.install_packages()
+
+
+def test_make_help_lists_the_targets():
+    shown = subprocess.run(
+        ["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    for target in ("book", "test", "execute", "serve", "lint", "bench", "lock", "set-repository"):
+        assert f"make {target} " in shown
+    default = subprocess.run(["make", "-s"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert default == shown
+
+
+def test_ci_runs_make_test():
+    script = (ROOT / ".ci" / "run").read_text()
+    assert "set -euo pipefail" in script and script.rstrip().endswith("make test")
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_importing_the_library_is_quick_and_lean():
+    """Under half a second of processor time, NumPy and SciPy included; neither JAX nor Matplotlib."""
+    code = (
+        "import sys, time; start = time.process_time(); import dplib; taken = time.process_time() - start; "
+        "assert not {'jax', 'matplotlib'} & set(sys.modules); print(taken)"
+    )
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True) for _ in range(3)]
+    assert all(done.returncode == 0 for done in runs), runs[0].stderr
+    assert min(float(done.stdout) for done in runs) < 0.5
