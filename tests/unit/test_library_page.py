@@ -1,0 +1,52 @@
+"""The code on the page book/library.md runs as printed, and the page names what the library offers."""
+
+import importlib
+import re
+from pathlib import Path
+
+import dplib
+
+PAGE = (Path(__file__).resolve().parents[2] / "book" / "library.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_every_block_runs_in_order():
+    """A later block may use the names of an earlier one, as a reader would."""
+    assert len(BLOCKS) >= 2
+    names = {}
+    for block in BLOCKS:
+        exec(compile(block, "book/library.md", "exec"), names)
+    assert names["quieter"].noise_multiplier > names["training"].noise_multiplier
+
+
+def test_a_wrong_claim_on_the_page_would_fail():
+    broken = BLOCKS[0].replace("<= 1e-6", "<= 0.99e-6")
+    assert broken != BLOCKS[0]
+    try:
+        exec(compile(broken, "book/library.md", "exec"), {})
+    except AssertionError:
+        return
+    raise AssertionError("the example's assertion did not notice a smaller target")
+
+
+def test_public_names_are_exactly_those_of_the_page():
+    table = PAGE.split("## Public names")[1].split("##")[0]
+    named = set(re.findall(r"^\| `dplib\.(\w+)`", table, re.MULTILINE))
+    assert named == set(dplib.__all__)
+
+
+def test_every_name_on_the_page_exists():
+    names = set(re.findall(r"`(dplib(?:\.\w+)+)", PAGE))
+    assert len(names) > 10
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            assert hasattr(importlib.import_module(module), attribute), name
+
+
+def test_every_module_is_on_the_page():
+    modules = {path.stem for path in Path(dplib.__file__).parent.glob("*.py") if not path.stem.startswith("_")}
+    missing = {name for name in modules if f"`dplib.{name}`" not in PAGE}
+    assert not missing
