@@ -6,6 +6,7 @@ A fresh build, because an incremental one does not repeat the warnings of pages 
 """
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,14 @@ def build(source=ROOT, output=None, quiet=False):
     return status, "".join(lines)
 
 
+def problems(text):
+    """The lines of the builder's output that say what is wrong."""
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+    found = [line for line in lines if re.search(r"\b(?:WARNING|ERROR|CRITICAL)\b", line)]
+    found += [after for line, after in zip(lines, lines[1:]) if line.strip() == "Extension error:"]
+    return list(dict.fromkeys(found)) or lines[-30:]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", type=Path, default=ROOT)
@@ -44,9 +53,7 @@ def main():
     arguments = parser.parse_args()
     status, text = build(arguments.source, arguments.output, arguments.quiet)
     if status:
-        if arguments.quiet:
-            print(text)
-        print("build: failed; the warnings above say where", file=sys.stderr)
+        print("\nbuild: failed", *problems(text), sep="\n  ", file=sys.stderr)
         return status
     page = (arguments.output or arguments.source).resolve() / "_build" / "html" / "index.html"
     print(f"\nThe book is built. Open {page.as_uri()}\nor run `make serve` and open http://localhost:8000")
