@@ -41,7 +41,8 @@ from .results import Bracket, NoBracketError
 
 _NEGLIGIBLE = 46.0  # e^-46 = 1e-20: what may be left out before it is bounded
 _STRIP_CAP = 8.0  # widest strip used; e^{a^2/2} makes wider ones useless
-_WORK_CAP = 12_000_000  # entries of the (y, u) matrix, about 200 MB at its peak
+_WORK_CAP = 60_000_000  # entries of the (y, u) matrix: about two seconds
+_BLOCK = 1_000_000  # entries held at once
 _FREQUENCY_CAP = 60_000
 _ROUNDING_SAFETY = 8.0
 
@@ -274,14 +275,14 @@ class _Nodes:
 
         Integration by parts on an interval S of nodes: |int_S w e^{iy loss} du| <=
         (boundary values + total variation on S of g = w / loss') / y, and what lies
-        outside S counts in full. |g'| <= g * rate on each cell, rate = |u| + |power| m +
-        Var / m with Var <= min(bound, a_max m); where the nodes are dense, a cell's
-        variation is also at most |difference of g| + step^2 / 2 sup|g''|.
+        outside S counts in full. |g'| <= g * rate on each cell, rate = |w'/w| + Var / m
+        with Var <= min(bound, a_max m); where the nodes are dense, a cell's variation is
+        also at most |difference of g| + step^2 / 2 sup|g''|.
         """
         h, factor = self.step, self.factor
         part = np.flatnonzero(self.alive)
         part = slice(part[0], part[-1] + 1)
-        u, m = np.abs(self.u[part]), self.slope[part]
+        m = self.slope[part]
         w = np.exp(self.base[part] + self.c * self.loss[part] - self.log_moment)
         power = factor.power(self.c)
         bend = math.exp(h * h / 8 * (1 + max(-power, 0.0) * factor.variance))
@@ -290,7 +291,7 @@ class _Nodes:
             sup = np.maximum(w[:-1], w[1:]) * bend / m[:-1]
             ratio = np.minimum(factor.shift, factor.variance / m[:-1])
             variance = np.minimum(factor.variance, factor.shift * m[1:])
-            rate = np.maximum(u[:-1], u[1:]) + abs(power) * m[1:] + ratio
+            rate = self._drift(part) + ratio
             second = rate**2 + 1 + abs(power) * variance + 2 * factor.shift * ratio
             cells = np.minimum(h * sup * rate, np.abs(np.diff(g)) + h * h / 2 * sup * second)
             variation = np.concatenate([[0.0], np.cumsum(cells)])
@@ -310,24 +311,31 @@ class _Nodes:
         best = int(np.argmin(far))
         return float(total[best]), float(rest[best]), float(far[best])
 
+    def _drift(self, part):
+        """Bound on |(log w)'| = |-u + power m(u)| on each cell: its ends, plus half its change."""
+        power = self.factor.power(self.c)
+        ends = np.abs(power * self.slope[part] - self.u[part])
+        change = 1 + abs(power) * self.factor.variance
+        return np.maximum(ends[:-1], ends[1:]) + self.step / 2 * change
+
     def modulus_bound(self, y):
         """Upper bounds on |phi(y)|, y increasing: good to two digits far beyond E3's range.
 
         The smaller of the full sum with E3, and the sum over u <= u_r plus the mass r
         beyond. The cut trapezoid rule misses its integral by at most step^3 / 12 |f''|
-        a cell, |f''| <= w ((|u| + |power| m + y m)^2 + 1 + (|power| + y) Var), which is
-        mild because the mean m(u) is large only beyond the cut.
+        a cell, |f''| <= w ((|w'/w| + y m)^2 + 1 + (|power| + y) Var), which is mild
+        because the mean m(u) is large only beyond the cut.
         """
         h, factor = self.step, self.factor
         power = abs(factor.power(self.c))
         first = int(np.argmax(self.alive))
-        u, m = np.abs(self.u[first:]), self.slope[first:]
+        m = self.slope[first:]
         w = np.exp(self.base[first:] + self.c * self.loss[first:] - self.log_moment)
         loss = self.loss[first:] - self.mean
         bend = math.exp(h * h / 8 * (1 + max(-factor.power(self.c), 0.0) * factor.variance))
         sup = h * bend * np.maximum(w[:-1], w[1:])
         variance = np.minimum(factor.variance, factor.shift * m[1:])
-        size = np.maximum(u[:-1], u[1:]) + power * m[1:]
+        size = self._drift(slice(first, None))
         outside = 1e-15 + math.exp(self._log_tail(self.c) - self.log_moment)
         beyond = np.append(np.cumsum(sup[::-1])[::-1], 0.0)
         cuts = [int(np.argmax(beyond < r)) for r in (1e-8, 1e-5, 1e-4, 1e-3, 0.01, 0.05)]
@@ -347,7 +355,7 @@ class _Nodes:
         while start < len(y):
             # Chunks in which y at most doubles share one E3; their size bounds the memory.
             stop = int(np.searchsorted(y, 2 * y[start], side="right"))
-            stop = min(stop, start + max(1, _WORK_CAP // 8 // len(w)))
+            stop = min(stop, start + max(1, _BLOCK // len(w)))
             part = y[start:stop]
             phases = np.exp(1j * part[:, None] * loss)
             full = np.abs(phases @ (h * w)) + self.quadrature_error(float(part[-1]))
@@ -470,10 +478,10 @@ class _Integral:
             if reached > 1.5 * frequency:
                 frequency = reached
                 continue
-            self.e2 = self._frequency_tail(reached)
+            self.e2 = self._frequency_tail(reached, s)
             if self.e2 * c * (1 + c) * s < 1e-13:
                 break
-            refine *= 3
+            refine *= 2.5
         self._bound()
 
     def _pairs(self):
@@ -524,7 +532,7 @@ class _Integral:
             start += count
             if abs(blocks[-1][-1]) * c * (c + 1) < math.exp(-42):
                 break
-            count = min(2 * count, 4096)
+            count = max(1, min(2 * count, 4096, _BLOCK // size))
             if start > _FREQUENCY_CAP or start * size > _WORK_CAP:
                 raise NoBracketError(
                     f"the characteristic function decays too slowly (over {start} frequencies)"
@@ -550,13 +558,15 @@ class _Integral:
         # at most T e (1 + e)^T, at every frequency.
         kernel = scale * float(np.sum(1 / np.abs((self.c + 1j * self.y) * (self.c + 1 + 1j * self.y))))
         self.e3 = kernel * quadrature * math.exp(quadrature)
+        if not math.isfinite(self.e2):
+            raise NoBracketError("the contour's bound on high frequencies does not close")
         self.rounding = scale * (
             float(size @ np.expm1(np.minimum(self.term_rounding, 30.0)))
             + float(size.sum())
             * (moment_rounding + EPS * (4 * math.log2(len(size) + 2) + abs(self.log_moment)))
         )
 
-    def _frequency_tail(self, top):
+    def _frequency_tail(self, top, s):
         """E2: bound on the frequencies beyond `top`."""
         # From `far` on, integration by parts alone brings |phi|^T below e^-46.
         aim = math.exp(-_NEGLIGIBLE / sum(f.rounds for f in self.factors))
@@ -569,25 +579,44 @@ class _Integral:
             for f, (variation, rest, _) in zip(self.factors, constants)
         )
         tail = math.exp(log_far) * (1 + self.spacing / far) / far
-        # From `top` to `far`: intervals that grow geometrically, then stay short.
-        deviation = max(n.deviation for n in self.nodes)
-        longest = min(0.3, 0.5 * aim) / deviation
-        ends = [top]
-        while ends[-1] < far:
-            ends.append(ends[-1] + min(0.4 * ends[-1], longest))
-            if len(ends) > 20_000:
-                raise NoBracketError("too few rounds for the contour's bound on high frequencies")
-        ends = np.array(ends)
-        log_bound = np.zeros(len(ends) - 1)
-        for factor, nodes in self._pairs():
-            square = nodes.modulus_bound(ends) ** 2
-            square = np.maximum(square[:-1], square[1:])
+        # From `top` to `far`: intervals that grow geometrically, halved where too long.
+        ends = top * 1.4 ** np.arange(1 + math.ceil(math.log(far / top * 1.0001) / math.log(1.4)))
+        squares = self._squares(ends)
+        # What an interval may contribute, next to a sum of about 1 / (c (1 + c) s).
+        size = self.c * (1 + self.c) * s
+        enough = lambda y, length: -38 - np.log(size * length / (y * y))
+        if np.any(self._log_modulus(squares) > enough(ends, 0.4 * ends)):
+            return math.inf  # finer nodes are needed
+        while True:
             # On an interval a function exceeds its ends by length^2 / 8 max|f''|.
-            square += (np.diff(ends) * nodes.deviation) ** 2 / 4 * (1 + 1e-6)
-            log_bound += factor.rounds * 0.5 * np.log(np.minimum(square, 1.0))
-        lengths = np.diff(ends) + self.spacing
-        tail += float(np.sum(lengths * np.exp(log_bound) / ends[:-1] ** 2))
+            lengths = np.diff(ends)
+            log_bound = self._log_modulus(
+                [
+                    np.maximum(square[:-1], square[1:]) + (lengths * n.deviation) ** 2 / 3.99
+                    for square, n in zip(squares, self.nodes)
+                ]
+            )
+            poor = np.flatnonzero(log_bound > enough(ends[:-1], lengths + self.spacing))
+            if not len(poor) or len(ends) > 3000:
+                break
+            middle = (ends[poor] + ends[poor + 1]) / 2
+            squares = [
+                np.insert(old, poor + 1, new) for old, new in zip(squares, self._squares(middle))
+            ]
+            ends = np.insert(ends, poor + 1, middle)
+        tail += float(np.sum((lengths + self.spacing) * np.exp(log_bound) / ends[:-1] ** 2))
         return tail / math.pi
+
+    def _log_modulus(self, squares):
+        """log of prod |phi_i|^{T_i} from bounds on each |phi_i|^2."""
+        return sum(
+            f.rounds * 0.5 * np.log(np.minimum(square, 1.0))
+            for f, square in zip(self.factors, squares)
+        )
+
+    def _squares(self, y):
+        """Upper bounds on |phi(y)|^2, one array per factor."""
+        return [nodes.modulus_bound(y) ** 2 for nodes in self.nodes]
 
     # -- values
 
