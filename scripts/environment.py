@@ -42,6 +42,7 @@ def fingerprint(kind):
     digest.update((ROOT / "requirements.txt").read_bytes())
     if kind == "book":  # what the editable installation of dplib is made from
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        project["project"].pop("urls", None)
         parts = [project["build-system"], project["project"], project["tool"]["setuptools"]]
         digest.update(json.dumps([str(ROOT), *parts], sort_keys=True).encode())
     else:

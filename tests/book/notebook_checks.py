@@ -119,8 +119,8 @@ def execution_problems(notebook):
     return problems
 
 
-def stamp_problems(notebook):
-    reason = tools.stale_reason(notebook)
+def stamp_problems(notebook, root=tools.ROOT):
+    reason = tools.stale_reason(notebook, root)
     return [f"outputs are stale: {reason}; run make execute"] if reason else []
 
 
