@@ -79,14 +79,11 @@ def test_menu(tab, watch, address, width):
 
 
 def theorem_names():
-    """The names in the boxes of the theorem index, without their tags."""
+    """The names in the boxes of the theorem index, without tags, formulas and remarks."""
     text = (tools.ROOT / "book" / "theorems.md").read_text(encoding="utf-8")
-    names = re.findall(r"\{prf:(?:theorem|lemma|proposition|definition)\} ([^·\n]+?)(?:\s*·.*)?\n", text)
-    return [
-        name
-        for name in (re.sub(r"\$[^$]*\$|\([^)]*\)", "", name).strip() for name in names)
-        if len(name.split()) > 1
-    ]
+    lines = re.findall(r"\{prf:(?:theorem|lemma|proposition|definition)\} *(.*)\n", text)
+    names = [re.sub(r"\$[^$]*\$|\([^)]*\)|\[[^\]]*\]|·.*", "", line).strip() for line in lines]
+    return [name for name in names if len(name.split()) > 1]
 
 
 def test_the_index_names_theorems():
