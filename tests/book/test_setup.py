@@ -162,12 +162,17 @@ def test_ci_runs_make_test():
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-def test_importing_the_library_is_quick_and_lean():
-    """Under half a second of processor time, NumPy and SciPy included; neither JAX nor Matplotlib."""
+def seconds_to_import(names):
+    """Processor time of an import in a fresh interpreter, the best of three; fails if it draws in JAX or Matplotlib."""
     code = (
-        "import sys, time; start = time.process_time(); import dplib; taken = time.process_time() - start; "
+        f"import sys, time; start = time.process_time(); import {names}; taken = time.process_time() - start; "
         "assert not {'jax', 'matplotlib'} & set(sys.modules); print(taken)"
     )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True) for _ in range(3)]
     assert all(done.returncode == 0 for done in runs), runs[0].stderr
-    assert min(float(done.stdout) for done in runs) < 0.5
+    return min(float(done.stdout) for done in runs)
+
+
+def test_importing_the_library_is_quick_and_lean():
+    """Under half a second; on a slow machine, under twice what NumPy and SciPy's functions take alone."""
+    assert seconds_to_import("dplib") < max(0.5, 2 * seconds_to_import("numpy, scipy.special, scipy.fft"))
