@@ -463,7 +463,7 @@ class _Integral:
         others = [c + k / s for k in (1, 2, 4, 8)] + [
             c - k / s for k in (1, 2, 4, 8) if c - k / s > 0.05 * c
         ]
-        frequency, refine = 9 / s, 1
+        frequency, refine, self.work = 9 / s, 1, 0
         for _ in range(5):
             self.nodes = [
                 f.nodes(c, min(others), max(others), frequency, refine) for f in self.factors
@@ -533,7 +533,8 @@ class _Integral:
             if abs(blocks[-1][-1]) * c * (c + 1) < math.exp(-42):
                 break
             count = max(1, min(2 * count, 4096, _BLOCK // size))
-            if start > _FREQUENCY_CAP or start * size > _WORK_CAP:
+            self.work += count * size
+            if start > _FREQUENCY_CAP or self.work > _WORK_CAP:
                 raise NoBracketError(
                     f"the characteristic function decays too slowly (over {start} frequencies)"
                 )

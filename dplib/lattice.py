@@ -34,8 +34,8 @@ from .gaussian import LOG_SQRT_2PI
 from .mixtures import EPS
 from .results import Bracket, NoBracketError
 
-_LARGEST = 2**20  # lattice points of the transform: about 100 MB at the peak
-_FEW = np.polynomial.legendre.leggauss(4)
+_LARGEST = 2**21  # lattice points of the transform: about 100 MB at the peak
+_FEW = np.polynomial.legendre.leggauss(3)
 _MANY = np.polynomial.legendre.leggauss(8)
 
 
@@ -101,7 +101,7 @@ class _Step:
         """(loss, weight e^{c loss} * mass) at the quadrature nodes, in chunks."""
         edges = self.panels(h, offset, c)
         middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
-        wide = half > 0.02 / (1 + np.abs(middle) + self.mixture.shifts[-1] * (1 + abs(c)))
+        wide = half > 0.01 / (1 + np.abs(middle) + self.mixture.shifts[-1] * (1 + abs(c)))
         for chosen, (points, weights) in ((wide, _MANY), (~wide, _FEW)):
             m, r = middle[chosen], half[chosen]
             for start in range(0, len(m), 60_000):
@@ -201,6 +201,7 @@ def _repair(merged, miss, h, c):
     mass means that the curve is not convex there: its vertex is removed (the mass
     goes to both neighbours, P- and Q-mass kept), which lowers the curve further.
     """
+    merged, miss = _join_lowest(merged, miss, h, c)
     mass = merged.copy()
     from_below, from_above = np.maximum(miss, 0.0), np.maximum(-miss, 0.0)
     mass += from_below / -math.expm1(-h) + from_above / math.expm1(h)
@@ -242,6 +243,26 @@ def _repair(merged, miss, h, c):
     return mass
 
 
+def _join_lowest(merged, miss, h, c):
+    """Merge the lowest cells until their common point lies below its lattice point.
+
+    Below the smallest loss the true curve is the line 1 - alpha. A first cell whose
+    point lies above its lattice point would have to leave that line early and lose
+    the same P-mass in every round.
+    """
+    first = int(np.flatnonzero(merged)[0])
+    joined = p_mass = 0.0
+    for i in range(first, min(first + 2000, len(merged) - 1)):
+        joined = joined * math.exp((1 + c) * h) + merged[i]
+        p_mass = p_mass * math.exp(c * h) + merged[i] + miss[i]
+        if p_mass <= joined:
+            merged, miss = merged.copy(), miss.copy()
+            merged[first:i] = miss[first:i] = 0.0
+            merged[i], miss[i] = joined, p_mass - joined
+            break
+    return merged, miss
+
+
 class _Sum:
     """The composed law, upper or lower: a bound on delta at every epsilon."""
 
@@ -249,7 +270,7 @@ class _Sum:
         self.side, self.c, self.h, self.laws = side, c, laws[0].h, laws
         size = fft.next_fast_len(max(int(math.ceil(period / self.h)), 16), real=True)
         self.period = size * self.h
-        log_power = np.zeros(size // 2 + 1, complex)
+        log_power, transforms = np.zeros(size // 2 + 1), []
         self.log_moment = self.origin = self.relative = 0.0
         self.log_infinite = -math.inf
         for law in laws:
@@ -264,17 +285,19 @@ class _Sum:
             centre = int(round(float(index @ masses)))
             transform = fft.rfft(np.bincount((index - centre) % size, masses, size))
             with np.errstate(divide="ignore"):
-                log_power += rounds * (np.log(np.abs(transform)) + 1j * np.angle(transform))
+                log_power += rounds * np.log(np.abs(transform))
+            transforms.append((rounds, transform))
             self.origin += rounds * (law.offset + self.h * (law.first + centre))
             self.relative += rounds * _rounding(law, size)
             self.log_infinite = np.logaddexp(
                 self.log_infinite, law.log_infinite + math.log(rounds)
             )
-        live = np.flatnonzero(log_power.real > -90)
+        live = np.flatnonzero(log_power > -90)
+        angle = sum(rounds * np.angle(transform[live]) for rounds, transform in transforms)
         self.y = 2 * math.pi / self.period * live
         # A real signal: every frequency but 0 and the middle one stands for two.
         weight = np.where((live == 0) | (2 * live == size), 1.0, 2.0)
-        self.power = np.exp(log_power[live]) * weight / size
+        self.power = np.exp(log_power[live] + 1j * angle) * weight / size
         self.dropped = math.exp(-90)
 
     def log_bound(self, epsilon):
@@ -353,7 +376,7 @@ class _Solver:
             # delta is known roughly now: move the truncation well below it.
             self._make_steps(parts, direction, min(self.rough_log_delta - 20.0, 0.0))
         components = max(len(m.shifts) for m, _ in parts)
-        self.cells = int(min(_LARGEST, max(3e7 / min(components, 40), 2e5)))
+        self.cells = int(min(600_000, max(2e7 / min(components, 40), 1e5)))
         self.h = h
 
     def _make_steps(self, parts, direction, target):
@@ -425,7 +448,8 @@ class _Solver:
         self.h = min(self.h, max(min(wanted, 0.2 * bulk), reach / (self.cells / 4)))
         for _ in range(6):
             laws = [_Law(s, self.h, self.c, self._offset(s, self.h)) for s in self.steps]
-            self._aim_tilt(laws)
+            if len(laws[0].upper) < 30_000:
+                self._aim_tilt(laws)
             upper = _Sum(laws, "upper", laws[0].c, self._period(laws))
             empty = any(not law.lower.any() for law in laws)
             lower = None if empty else _Sum(laws, "lower", laws[0].c, upper.period)

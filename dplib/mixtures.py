@@ -198,9 +198,10 @@ class Mixture:
         a, log_p = self.shifts, self.log_probabilities
         out = np.empty(len(u))
         for rows, parts in _blocks(a, log_p, u):
-            terms = log_p[parts] - (u[rows, None] - a[parts]) ** 2 / 2
-            top = terms.max(axis=1)
-            out[rows] = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
+            terms = log_p[parts, None] - (u[rows] - a[parts, None]) ** 2 / 2
+            top = terms.max(axis=0)
+            terms -= top
+            out[rows] = top + np.log(np.exp(terms, out=terms).sum(axis=0))
         return out - LOG_SQRT_2PI
 
     def inverse_log_ratio(self, y):
@@ -268,13 +269,13 @@ class Mixture:
         if len(small) and log_p[-1] < 0:
             near = u[small]
             for rows, parts in _blocks(a, log_p, near):
-                exponent = a[parts] * (near[rows, None] - a[parts] / 2)
-                terms = self.probabilities[parts] * np.expm1(np.minimum(exponent, 700.0))
+                exponent = a[parts, None] * (near[rows] - a[parts, None] / 2)
+                terms = np.expm1(np.minimum(exponent, 700.0))
                 # A component that was left out still contributes expm1(-large) = -1.
                 kept = np.zeros(len(a), bool)
                 kept[parts] = True
                 left_out = self.probabilities[~kept].sum()
-                value[small[rows]] = np.log1p(terms.sum(axis=1) - left_out)
+                value[small[rows]] = np.log1p(self.probabilities[parts] @ terms - left_out)
         return (value, slope) if moments else (value,)
 
 
@@ -506,13 +507,14 @@ def _log_sum(a, log_p, u, slope_too):
     """S(u) = log sum_j exp(log_p_j + a_j u - a_j^2/2) and, if asked, S'(u)."""
     value, slope = np.empty(len(u)), np.empty(len(u) if slope_too else 0)
     for rows, parts in _blocks(a, log_p, u):
-        terms = log_p[parts] + a[parts] * (u[rows, None] - a[parts] / 2)
-        top = terms.max(axis=1)
-        weights = np.exp(terms - top[:, None])
-        total = weights.sum(axis=1)
+        terms = a[parts, None] * (u[rows] - a[parts, None] / 2) + log_p[parts, None]
+        top = terms.max(axis=0)
+        terms -= top
+        weights = np.exp(terms, out=terms)
+        total = weights.sum(axis=0)
         value[rows] = top + np.log(total)
         if slope_too:
-            slope[rows] = (weights @ a[parts]) / total
+            slope[rows] = (a[parts] @ weights) / total
     return value, slope
 
 
