@@ -109,6 +109,8 @@ def nested(mixes, eps, direction, decimals, level):
     else:
         sizes = [(float_log(f(arb(g))), g) for g in grid]
     top = max(s for s, _ in sizes)
+    if top < -1e299:
+        return arb(0)
     depth = (decimals + 5) * math.log(10)
     keep = [g for s, g in sizes if s > top - depth]
     step = (high - low) / 160
