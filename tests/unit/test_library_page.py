@@ -47,6 +47,8 @@ def test_every_name_on_the_page_exists():
 
 
 def test_every_module_is_on_the_page():
-    modules = {path.stem for path in Path(dplib.__file__).parent.glob("*.py") if not path.stem.startswith("_")}
+    modules = {
+        path.stem for path in Path(dplib.__file__).parent.glob("*.py") if not path.stem.startswith("_")
+    }
     missing = {name for name in modules if f"`dplib.{name}`" not in PAGE}
     assert not missing
