@@ -75,6 +75,15 @@ class _Step:
             special.logsumexp(self.mixture.log_probabilities + special.log_ndtr(-z if high else z))
         )
 
+    def cut_below(self, loss):
+        """Drop losses that cannot matter for epsilon >= 0 (add direction)."""
+        if loss > self.low:
+            u = float(self.mixture.inverse_log_ratio(np.array([-loss * (1 + 1e-9)]))[0])
+            if u > self.u_low:
+                self.u_high = min(self.u_high, u)
+                self.low = -float(self.mixture.log_ratio(np.array([self.u_high]))[0])
+                self.log_low_tail = -math.inf
+
     def panels(self, h, offset, c):
         """Integration panels: no lattice or half-lattice loss, and no bend, inside any of them."""
         first = math.ceil((self.low - offset) / (h / 2))
@@ -201,7 +210,9 @@ def _repair(merged, miss, h, c):
     mass means that the curve is not convex there: its vertex is removed (the mass
     goes to both neighbours, P- and Q-mass kept), which lowers the curve further.
     """
-    merged, miss = _join_lowest(merged, miss, h, c)
+    if not merged.any():
+        return merged
+    merged, miss = _join_ends(merged, miss, h, c)
     mass = merged.copy()
     from_below, from_above = np.maximum(miss, 0.0), np.maximum(-miss, 0.0)
     mass += from_below / -math.expm1(-h) + from_above / math.expm1(h)
@@ -229,37 +240,54 @@ def _repair(merged, miss, h, c):
             mass[high] += value * math.exp((1 + c) * (high - i) * h)
             touched = [high]
         else:
-            # Between two vertices, or (the last vertex, where the curve would be negative
-            # before it ends at zero) beyond the two before it: P- and Q-mass are kept.
+            removed = [(i, value)]
             if high >= size:
-                low, high = (int(before[low]) if low >= 0 else -1), low
-            if low < 0:
-                return np.zeros(size)
-            up, down, both = (high - i) * h, (i - low) * h, (high - low) * h
-            mass[high] += value * math.expm1(-down) / math.expm1(-both) * math.exp(c * up)
-            mass[low] += value * math.expm1(up) / math.expm1(both) * math.exp(-c * down)
+                # The last vertex: the curve dips below zero before it. It has to end
+                # at zero on the last vertex where it is still positive.
+                while low >= 0:
+                    curve = math.fsum(
+                        v * math.exp(-c * (r - low) * h) * -math.expm1((low - r) * h)
+                        for r, v in removed
+                    )
+                    if curve >= 0:
+                        break
+                    removed.append((low, float(mass[low])))
+                    mass[low] = 0.0
+                    low = int(before[low])
+                if low < 0 or before[low] < 0:
+                    return np.zeros(size)
+                after[low] = size
+                low, high = int(before[low]), low
+            for r, v in removed:
+                up, down, both = (high - r) * h, (r - low) * h, (high - low) * h
+                mass[high] += v * math.expm1(-down) / math.expm1(-both) * math.exp(c * up)
+                mass[low] += v * math.expm1(up) / math.expm1(both) * math.exp(-c * down)
             touched = [low, high]
         negative += [j for j in touched if mass[j] < 0]
     return mass
 
 
-def _join_lowest(merged, miss, h, c):
-    """Merge the lowest cells until their common point lies below its lattice point.
+def _join_ends(merged, miss, h, c):
+    """Merge the lowest (highest) cells until their common point lies below (above) its lattice point.
 
-    Below the smallest loss the true curve is the line 1 - alpha. A first cell whose
-    point lies above its lattice point would have to leave that line early and lose
-    the same P-mass in every round.
+    Below the smallest loss the true curve is the line 1 - alpha, above the largest it
+    is zero. An end cell on the wrong side of its lattice point would have to leave
+    these lines early, and would lose the same P-mass in every round.
     """
-    first = int(np.flatnonzero(merged)[0])
-    joined = p_mass = 0.0
-    for i in range(first, min(first + 2000, len(merged) - 1)):
-        joined = joined * math.exp((1 + c) * h) + merged[i]
-        p_mass = p_mass * math.exp(c * h) + merged[i] + miss[i]
-        if p_mass <= joined:
-            merged, miss = merged.copy(), miss.copy()
-            merged[first:i] = miss[first:i] = 0.0
-            merged[i], miss[i] = joined, p_mass - joined
-            break
+    merged, miss = merged.copy(), miss.copy()
+    cells = np.flatnonzero(merged)
+    for order, sign in ((cells, 1), (cells[::-1], -1)):
+        joined = p_mass = 0.0
+        last = order[0]
+        for i in order[:2000]:
+            step = abs(int(i) - int(last)) * h * sign
+            joined = joined * math.exp((1 + c) * step) + merged[i]
+            p_mass = p_mass * math.exp(c * step) + merged[i] + miss[i]
+            last = i
+            if sign * (p_mass - joined) <= 0:
+                merged[order[0] : i : sign] = miss[order[0] : i : sign] = 0.0
+                merged[i], miss[i] = joined, p_mass - joined
+                break
     return merged, miss
 
 
@@ -268,10 +296,10 @@ class _Sum:
 
     def __init__(self, laws, side, c, period):
         self.side, self.c, self.h, self.laws = side, c, laws[0].h, laws
-        size = fft.next_fast_len(max(int(math.ceil(period / self.h)), 16), real=True)
+        self.size = size = fft.next_fast_len(max(int(math.ceil(period / self.h)), 16), real=True)
         self.period = size * self.h
         log_power, transforms = np.zeros(size // 2 + 1), []
-        self.log_moment = self.origin = self.relative = 0.0
+        self.log_moment = self.origin = moment_error = 0.0
         self.log_infinite = -math.inf
         for law in laws:
             masses, rounds = getattr(law, side), law.step.rounds
@@ -286,19 +314,29 @@ class _Sum:
             transform = fft.rfft(np.bincount((index - centre) % size, masses, size))
             with np.errstate(divide="ignore"):
                 log_power += rounds * np.log(np.abs(transform))
-            transforms.append((rounds, transform))
+            error = _rounding(law, size)
+            transforms.append((rounds, transform, error))
             self.origin += rounds * (law.offset + self.h * (law.first + centre))
-            self.relative += rounds * _rounding(law, size)
+            moment_error += rounds * error
             self.log_infinite = np.logaddexp(
                 self.log_infinite, law.log_infinite + math.log(rounds)
             )
         live = np.flatnonzero(log_power > -90)
-        angle = sum(rounds * np.angle(transform[live]) for rounds, transform in transforms)
-        self.y = 2 * math.pi / self.period * live
-        # A real signal: every frequency but 0 and the middle one stands for two.
-        weight = np.where((live == 0) | (2 * live == size), 1.0, 2.0)
-        self.power = np.exp(log_power[live] + 1j * angle) * weight / size
-        self.dropped = math.exp(-90)
+        angle = sum(rounds * np.angle(t[live]) for rounds, t, _ in transforms)
+        power = np.zeros(size // 2 + 1, complex)
+        power[live] = np.exp(log_power[live] + 1j * angle)
+        # phi^T is off by T |phi|^(T-1) times the error of phi, at every frequency.
+        relative = sum(rounds * e / np.abs(t[live]) for rounds, t, e in transforms)
+        spoiled = np.abs(power[live]) * np.expm1(np.minimum(relative, 30.0))
+        # Error of every mass: the mean over frequencies, those left out included.
+        self.mass_error = 2 * float(spoiled.sum()) / size + math.exp(-90)
+        self.mass_error += 8 * EPS * math.log2(size) * 2 * float(np.abs(power).sum()) / size
+        self.moment_error = moment_error + 4 * EPS * abs(self.log_moment)
+        self.masses = fft.irfft(power, n=size)
+        steps = self.h * np.arange(1, size + 1)
+        # Sums over all periods of e^{-c j h} and e^{-(c+1) j h}.
+        self.decay = np.exp(-c * steps) / -math.expm1(-c * self.period)
+        self.decay_twice = np.exp(-(c + 1) * steps) / -math.expm1(-(c + 1) * self.period)
 
     def log_bound(self, epsilon):
         """log of the bound on delta(epsilon); -inf where the lower bound is empty."""
@@ -306,17 +344,19 @@ class _Sum:
         n = math.floor((epsilon - self.origin) / h)
         at = self.origin + n * h
         rest = min(max(epsilon - at, 0.0), h)
-        # sum_{j>=1} mass_{n+j} (1 - e^{rest - jh}), as two geometric sums per frequency.
-        z = c - 1j * self.y
-        kernel = np.exp(-z * h) * (
-            -1 / np.expm1(-z * h) + math.exp(rest - h) / np.expm1(-(z + 1) * h)
-        )
-        terms = self.power * kernel
-        value = float((terms * np.exp(1j * self.y * (n * h))).sum().real)
-        slack = self.dropped * float(np.abs(kernel).max()) + float(np.abs(terms).sum()) * (
-            self.relative
-            + EPS * (16 + 4 * abs(self.log_moment) + 8 * c * (abs(epsilon) + abs(self.origin)))
-            + 8 * EPS * float(np.abs(self.y).max() if len(self.y) else 0) * abs(epsilon)
+        # sum_{j>=1} mass_{n+j} e^{-cjh} (1 - e^{rest - jh}), masses periodic.
+        start = (n + 1) % self.size
+        split = self.size - start
+        value = weight = 0.0
+        for masses, part in (
+            (self.masses[start:], slice(None, split)),
+            (self.masses[:start], slice(split, None)),
+        ):
+            kernel = self.decay[part] - math.exp(rest) * self.decay_twice[part]
+            value += float(masses @ kernel)
+            weight += float(kernel.sum())
+        slack = self.mass_error * weight + abs(value) * (
+            self.moment_error + EPS * (64 + 8 * c * (abs(epsilon) + abs(self.origin)))
         )
         lead = self.log_moment - c * at
         if self.side == "upper":
@@ -381,6 +421,11 @@ class _Solver:
 
     def _make_steps(self, parts, direction, target):
         self.steps = [_Step(m, rounds, direction, target) for m, rounds in parts]
+        if direction == "add" and all(math.isfinite(m.log_floor) for m, _ in parts):
+            # No sum of losses can recover from a loss below minus all the others' maxima.
+            total = -sum(rounds * m.log_floor for m, rounds in parts)
+            for step in self.steps:
+                step.cut_below(-(total + step.mixture.log_floor))
 
     def _offset(self, step, h):
         """Lattice offset: where nearly all mass lies in one cell, the cell's own barycentre."""

@@ -270,12 +270,18 @@ class Mixture:
             near = u[small]
             for rows, parts in _blocks(a, log_p, near):
                 exponent = a[parts, None] * (near[rows] - a[parts, None] / 2)
-                terms = np.expm1(np.minimum(exponent, 700.0))
+                share = self.probabilities[parts, None]
+                # A tiny probability times a huge ratio overflows only if taken apart.
+                terms = np.where(
+                    exponent < 1,
+                    share * np.expm1(np.minimum(exponent, 1.0)),
+                    np.exp(np.minimum(exponent + log_p[parts, None], 2.0)) - share,
+                )
                 # A component that was left out still contributes expm1(-large) = -1.
                 kept = np.zeros(len(a), bool)
                 kept[parts] = True
                 left_out = self.probabilities[~kept].sum()
-                value[small[rows]] = np.log1p(self.probabilities[parts] @ terms - left_out)
+                value[small[rows]] = np.log1p(terms.sum(axis=0) - left_out)
         return (value, slope) if moments else (value,)
 
 
