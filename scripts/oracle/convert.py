@@ -65,4 +65,4 @@ for c in reliability["cases"]:
 write("reliability.json", {
     "peer": "dp_accounting 0.6.0, PLDAccountant, value_discretization_interval = 1e-4, get_epsilon unless noted",
     "reading": "reported: the peer's epsilon (null when it gave none; `outcome` says what happened instead); "
-               "truth: epsilon to the printed digits (the larger of the two directions), or a pair of bounds"}, cases)
+               "truth: epsilon (the larger of truth_remove and truth_add) to 12 digits; null or a word where the case has no number"}, cases)

@@ -16,6 +16,7 @@ def main():
             if key in seen:
                 continue
             seen.add(key)
+            v.pop("target", None)
             values.append({"id": f"{part[:-5].replace('_', '-')}-{n:03d}", **v})
     write("oracle.json", {
         "convention": "remove: P = sum_j p_j N(s_j, sigma^2), Q = N(0, sigma^2); add: the two swapped. "
@@ -24,8 +25,8 @@ def main():
                       "composition: a list of one-round mixtures with multiplicities (count).",
         "reading": "Every parameter string and every epsilon stands for the IEEE double float(string); delta is the exact value for "
                    "those doubles. delta is a decimal string (it may be below the smallest double); `digits` of its significant digits are agreed "
-                   "by the routes named in `method`. conditioning (T = 1 only): sum of the relative changes of delta when sigma, q and "
-                   "epsilon each move by 2^-53 relative; no double-precision method can be expected to do better."}, values)
+                   "by the routes named in `method`. conditioning (one-step and contour values): sum of the relative changes of delta when sigma, q and "
+                   "epsilon each move by 2^-53 relative; a test in double precision should allow a small multiple of it (for the contour values it is estimated from the Chernoff bound, within a factor of about 2)."}, values)
 
 
 if __name__ == "__main__":

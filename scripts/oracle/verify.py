@@ -2,7 +2,8 @@
 
     python verify.py group        every value of group.json (minutes: T = 3); an index after it: start there
     python verify.py figures      every value of group_figures.json
-    python verify.py reliability  recompute the truths of reliability.json and write them into it
+    python verify.py cross        contour values at T = 20 against the recursion
+    python verify.py reliability [id]  recompute the truths of reliability.json and write them into it
 
 Prints the worst relative difference; a difference above the stated digits is marked BAD.
 """
@@ -29,28 +30,31 @@ def build(mechanism, p):
     return Mixture([decimal(s) for s in p["sensitivities"]], [decimal(w) for w in p["probabilities"]], decimal(p["sigma"]))
 
 
-def delta_many(rounds, direction, eps, digits=24):
-    value, agreed, note = contour.compute(rounds, direction, eps, digits=digits)
-    return (None if value is None or agreed < 15 else value), note
+def delta_many(rounds, direction, eps, digits=24, budget=4e7):
+    value, agreed, note = contour.compute(rounds, direction, eps, digits=digits, budget=budget)
+    return (None if value is None or agreed < min(digits, 15) else value), note
 
 
-def epsilon_of(rounds, direction, delta, start=None):
-    """Newton on log delta, two contour values per step."""
-    coarse = contour.Coarse(rounds, direction)
-    eps = arb(start) if start is not None else arb(contour.epsilon_for(rounds, direction, math.log10(delta)))
+def epsilon_of(rounds, direction, delta, start=None, digits=24, budget=4e7):
+    """Secant on log delta."""
+    eps = arb(start) if start else arb(contour.epsilon_for(rounds, direction, math.log10(delta)))
     goal = arb(delta).log()
-    for _ in range(8):
-        a, note = delta_many(rounds, direction, eps.mid())
+    old = None
+    for _ in range(9):
+        a, note = delta_many(rounds, direction, eps.mid(), digits, budget)
         if a is None:
             return None, note
-        nudge = arb(10) ** -7 * (eps + arb(10) ** -3)
-        b, _ = delta_many(rounds, direction, (eps + nudge).mid())
-        slope = (b.log() - a.log()) / nudge
-        move = ((goal - a.log()) / slope).mid()
+        gap = (a.log() - goal).mid()
+        if old is None:
+            move = eps * arb("1e-5") * (1 if gap > 0 else -1)
+        else:
+            slope = (gap - old[1]) / (eps - old[0])
+            move = (-gap / slope).mid()
+        old = (eps, gap)
+        if abs(move) < abs(eps) * arb(10) ** -13:
+            return (eps + move).mid(), note
         eps = (eps + move).mid()
-        if abs(move) < abs(eps) * arb(10) ** -16:
-            return eps, note
-    return eps, note + " (slow)"
+    return None, "no convergence"
 
 
 def report(name, difference, limit):
@@ -103,13 +107,31 @@ def figures():
     print("worst", worst)
 
 
+def cross():
+    """Two routes that share only the one-step closed form and R."""
+    import recursion
+    from core import read_part
+    rows = [v for v in read_part("contour.json") if v["mechanism"] == "poisson" and v["params"]["T"] == 20 and v["params"]["q"] != "1"
+            and float(v["params"]["q"]) <= 0.1 and v["params"]["k"] == 1 and float(v["epsilon"]) > 0]
+    for direction in ("remove", "add"):
+        group_ = [v for v in rows if v["direction"] == direction]
+        for key in sorted({str(v["params"]) for v in group_}):
+            mine = [v for v in group_ if str(v["params"]) == key]
+            p = {n: x for n, x in mine[0]["params"].items() if n != "T"}
+            out, _, _ = recursion.delta([p] * 20, direction, [arb(float(v["epsilon"])) for v in mine], recursion.SETTINGS[0])
+            for v, value in zip(mine, out):
+                gap = abs(float(recursion.to_arb(value) / arb(v["delta"]) - 1))
+                report(f"{key} {direction} {v['epsilon']} {v['delta'][:18]} {value}", gap, 1e-13)
+
+
 def reliability():
     path = DATA / "reliability.json"
     table = json.loads(path.read_text())
     for v in table["values"]:
         p = dict(v["input"])
-        if "q" not in p:
+        if "q" not in p or (len(sys.argv) > 2 and v["id"] != sys.argv[2]):
             continue
+        rare = p["q"] * p["T"] < 1 < p["T"]  # slow decay: fewer digits, more nodes
         p.setdefault("k", 1)
         ctx.prec = 320
         mix = build("poisson", p)
@@ -129,7 +151,8 @@ def reliability():
                     low, high = (m, high) if f(m) > p["delta"] else (low, m)
                 best[direction], note = high, "closed form"
             else:
-                best[direction], note = epsilon_of([(mix, p["T"])], direction, p["delta"])
+                best[direction], note = epsilon_of([(mix, p["T"])], direction, p["delta"], digits=16 if rare else 24, budget=2e8 if rare else 4e7,
+                                                   start=v["truth"] if direction == "remove" and isinstance(v["truth"], float) else None)
         shown = {d: None if e is None else float(e) for d, e in best.items()}
         print(v["id"], p, shown, "was", v["truth"], "|", note, flush=True)
         if None not in best.values():
@@ -141,4 +164,4 @@ def reliability():
 
 
 if __name__ == "__main__":
-    {"group": group, "figures": figures, "reliability": reliability}[sys.argv[1]]()
+    {"group": group, "figures": figures, "cross": cross, "reliability": reliability}[sys.argv[1]]()
