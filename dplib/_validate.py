@@ -87,9 +87,9 @@ def vector(name, values, *, at_least=None, at_most=None):
     """A one-dimensional, non-empty array of finite reals in a range."""
     array = _array(name, values, 1)
     if at_least is not None and np.any(array < at_least):
-        raise ValueError(f"{name} must be at least {at_least}; got {array[array < at_least][0]!r}")
+        raise ValueError(f"{name} must be at least {at_least}; got {float(array[array < at_least][0])!r}")
     if at_most is not None and np.any(array > at_most):
-        raise ValueError(f"{name} must be at most {at_most}; got {array[array > at_most][0]!r}")
+        raise ValueError(f"{name} must be at most {at_most}; got {float(array[array > at_most][0])!r}")
     return array
 
 
@@ -141,7 +141,7 @@ def _array(name, values, dimensions):
         raise ValueError(f"{name} must be {kind}; got shape {array.shape}")
     array = array.astype(float)
     if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} must hold finite numbers; got {array[~np.isfinite(array)][0]!r}")
+        raise ValueError(f"{name} must hold finite numbers; got {float(array[~np.isfinite(array)][0])!r}")
     return array
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from . import _validate as check
 from . import contour, gaussian, lattice
@@ -146,7 +146,7 @@ def _side_log_delta(parts, epsilon, direction, method):
     return _choose(
         method,
         lambda: contour.side_log_delta(parts, epsilon, direction),
-        lambda: lattice.side_log_delta(parts, epsilon, direction),
+        lambda: lattice.side_log_delta(parts, epsilon, direction, _NARROW),
         lambda bracket: bracket.width,
     )
 
@@ -166,7 +166,7 @@ def _side_epsilon(parts, delta, direction, method):
     return _choose(
         method,
         lambda: contour.side_epsilon(parts, delta, direction),
-        lambda: lattice.side_epsilon(parts, delta, direction),
+        lambda: lattice.side_epsilon(parts, delta, direction, _NARROW),
         lambda bracket: bracket.relative_width,
     )
 
@@ -233,6 +233,8 @@ def _loss_error(mixture, u):
 
 def _one_round_epsilon(mixture, delta, direction):
     """Solve for the threshold u: log delta is monotone in it, and eps is the loss there."""
+    from scipy import optimize  # here, because it doubles the time of `import dplib`
+
     sign, log_delta = (1 if direction == "remove" else -1), math.log(delta)
     start = float(mixture.inverse_log_ratio(np.zeros(1))[0])
     gap = lambda u: float(mixture._log_delta_at(np.array([u]), direction)[0]) - log_delta

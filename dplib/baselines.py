@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from scipy import optimize
-
 from . import _validate as check
 from . import accounting
 
@@ -48,6 +46,8 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> float:
         high *= 1.6
         if high > 1e12:
             return math.inf
+    from scipy import optimize  # here, because it doubles the time of `import dplib`
+
     root = optimize.brentq(excess, high / 1.6, high, rtol=1e-12)
     # Step to the safe side of the root.
     while excess(root) > 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import partial
 
 from . import _validate as check
 from . import accounting
@@ -40,7 +41,7 @@ def calibrate(mechanism, *, epsilon, delta, direction="both"):
         # The second direction is only solved if the first one's noise does not do.
         if math.isfinite(solution) and excess(solution, side) <= 0:
             continue
-        solution = _smallest(lambda x: excess(x, side), math.log(mechanism.noise_multiplier))
+        solution = _smallest(partial(excess, side=side), math.log(mechanism.noise_multiplier))
     return dataclasses.replace(mechanism, noise_multiplier=math.exp(solution))
 
 

@@ -215,8 +215,8 @@ class _Nodes:
         else:
             if low < w * self.slope[0]:
                 left.append(ends[0] - math.log(w * self.slope[0] - low))
-            if high > 0:
-                right.append(ends[1] - math.log(high))
+            if high > w * self.slope[-1]:
+                right.append(ends[1] - math.log(high - w * self.slope[-1]))
         # The dropped nodes sum to at most the integral plus one node at the edge.
         return math.log(2 + self.step * (abs(low) + abs(high) + abs(w) * factor.shift)) + float(
             np.logaddexp(min(left), min(right))
@@ -258,7 +258,8 @@ class _Nodes:
         exponent = 2 * math.pi * a / h
         decay = exponent + np.log(-np.expm1(-exponent))
         error = np.logaddexp(math.log(2) + np.min(lines - decay), log_tail)
-        return math.exp(min(error - log_moment, 700.0))
+        # The nodes dropped from the sums weigh less than 1e-19 of the whole.
+        return math.exp(min(error - log_moment, 700.0)) + 1e-19
 
     def log_moment_bound(self, c):
         """Upper bound on log E exp(c L) for another tilt c on the same nodes."""

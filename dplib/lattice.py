@@ -100,7 +100,8 @@ class _Step:
             [[0.0], np.cumsum((rate[1:] + rate[:-1]) / 2 * np.diff(coarse))]
         )
         count = int(math.ceil(position[-1]))
-        if count + len(cuts) > 4_000_000:
+        components = min(len(self.mixture.shifts), 40)
+        if (count + len(cuts)) * components > 12_000_000:
             raise NoBracketError("the lattice needs too many integration panels")
         smooth = np.interp(np.linspace(0, position[-1], count + 1), position, coarse)
         cuts = cuts[(cuts > self.u_low) & (cuts < self.u_high)]
@@ -210,8 +211,8 @@ def _repair(merged, miss, h, c):
     mass means that the curve is not convex there: its vertex is removed (the mass
     goes to both neighbours, P- and Q-mass kept), which lowers the curve further.
     """
-    if not merged.any():
-        return merged
+    if not merged.any() or (1 + c) * h > 300:
+        return np.zeros(len(merged))
     merged, miss = _join_ends(merged, miss, h, c)
     mass = merged.copy()
     from_below, from_above = np.maximum(miss, 0.0), np.maximum(-miss, 0.0)
@@ -260,6 +261,8 @@ def _repair(merged, miss, h, c):
                 low, high = int(before[low]), low
             for r, v in removed:
                 up, down, both = (high - r) * h, (r - low) * h, (high - low) * h
+                if max(both, up, c * up) > 600:
+                    return np.zeros(size)
                 mass[high] += v * math.expm1(-down) / math.expm1(-both) * math.exp(c * up)
                 mass[low] += v * math.expm1(up) / math.expm1(both) * math.exp(-c * down)
             touched = [low, high]
@@ -393,8 +396,9 @@ def _rounding(law, size):
     """
     masses = law.upper
     exponent = float(masses @ np.abs(law.losses())) / float(masses.sum())
+    reach = min(1.0, max(abs(law.step.low), abs(law.step.high)))
     return (
-        EPS * (80 + 8 * math.log2(size) + 8 * law.c * exponent)
+        EPS * (80 + 8 * math.log2(size) + 8 * law.c * exponent + 24 * law.c * reach)
         + law.step.mixture.log_probability_error
     )
 
@@ -410,13 +414,17 @@ class _Solver:
         target = log_delta if log_delta is not None else -60.0
         self._make_steps(parts, direction, target)
         reach = max(s.high for s in self.steps) - min(s.low for s in self.steps)
+        if not 1e-290 < reach < 1e290:
+            raise NoBracketError("the lattice found no spread in the losses that matter")
         self.c, h = 0.0, reach / 3000
-        self._aim_tilt([_Law(s, h, 0.0, self._offset(s, h)) for s in self.steps])
+        laws = [_Law(s, h, 0.0, self._offset(s, h)) for s in self.steps]
+        self._aim_tilt(laws)
+        self.finest = self._period(laws, self.c) / _LARGEST
         if log_delta is None:
             # delta is known roughly now: move the truncation well below it.
             self._make_steps(parts, direction, min(self.rough_log_delta - 20.0, 0.0))
         components = max(len(m.shifts) for m, _ in parts)
-        self.cells = int(min(600_000, max(2e7 / min(components, 40), 1e5)))
+        self.cells = int(min(600_000, 5e6 / min(components, 40)))
         self.h = h
 
     def _make_steps(self, parts, direction, target):
@@ -490,12 +498,18 @@ class _Solver:
         bulk = min(
             float(np.ptp(s.mixture.log_ratio(np.array([-1.0, 1.0])))) for s in self.steps
         )
-        self.h = min(self.h, max(min(wanted, 0.2 * bulk), reach / (self.cells / 4)))
-        for _ in range(6):
-            laws = [_Law(s, self.h, self.c, self._offset(s, self.h)) for s in self.steps]
+        self.finest = max(self.finest, reach / self.cells)
+        self.h = max(min(self.h, max(min(wanted, 0.2 * bulk), 4 * reach / self.cells)), self.finest)
+        for passes in range(6):
+            try:
+                laws = [_Law(s, self.h, self.c, self._offset(s, self.h)) for s in self.steps]
+            except NoBracketError:
+                if passes:
+                    return  # the coarser grid's answer stands
+                raise
             if len(laws[0].upper) < 30_000:
                 self._aim_tilt(laws)
-            upper = _Sum(laws, "upper", laws[0].c, self._period(laws))
+            upper = _Sum(laws, "upper", laws[0].c, self._period(laws, laws[0].c))
             empty = any(not law.lower.any() for law in laws)
             lower = None if empty else _Sum(laws, "lower", laws[0].c, upper.period)
             self.finest = max(reach / self.cells, upper.period / _LARGEST)
@@ -508,11 +522,11 @@ class _Solver:
         """Choose the next step: the width falls like h^2; `ratio` = width / aim."""
         self.h = max(self.finest, self.h * min(0.5, 0.8 / math.sqrt(ratio)))
 
-    def _period(self, laws):
+    def _period(self, laws, c):
         """A period whose aliases are negligible, as short as possible."""
         probe = _Sum.__new__(_Sum)
-        probe.side, probe.c, probe.h, probe.laws = "upper", laws[0].c, laws[0].h, laws
-        k = sum(law.step.rounds * law.moments("upper", probe.c)[0] for law in laws)
+        probe.side, probe.c, probe.h, probe.laws = "upper", c, laws[0].h, laws
+        k = sum(law.step.rounds * law.moments("upper", c)[0] for law in laws)
         lead = k - probe.c * self.rough_epsilon - math.log(
             max(self.spread * probe.c * (1 + probe.c), 1e-6)
         )

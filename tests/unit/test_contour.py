@@ -1,0 +1,128 @@
+"""The contour accountant: its bounds against 40-digit arithmetic, its refusals."""
+
+import cmath
+import math
+
+import numpy as np
+import pytest
+from oracle_cases import cases, load, pair
+
+from dplib import NoBracketError, contour, gaussian, mixtures
+
+MANY_ROUNDS = [
+    c
+    for c in cases("oracle")
+    if c.rounds >= 100 and "parts" not in c.params and float(c.params.get("q", 0.5)) >= 1e-3
+    and not pair(c.params).is_gaussian
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MANY_ROUNDS, ids=str)
+def test_many_rounds_are_certified_tightly(case):
+    bracket = contour.side_log_delta(case.composition(), case.epsilon, case.direction)
+    room = case.tolerance + 1e-13 * (1 + abs(case.log_delta))
+    assert bracket.lower - room <= case.log_delta <= bracket.upper + room
+    assert bracket.width < 1e-4
+
+
+def moments():
+    return [v for v in load("rounding") if v["kind"] == "moment"]
+
+
+@pytest.mark.parametrize("value", moments(), ids=lambda v: v["id"])
+def test_one_round_moments_stay_within_their_allowance(value):
+    """log E_Q[R^w] in 35 digits: quadrature bound plus rounding allowance cover the error."""
+    mixture = pair(value["params"])
+    c, y = (float(part) for part in value["z"])
+    factor = contour._Factor(mixture, 1, 1 if value["direction"] == "remove" else -1)
+    nodes = factor.nodes(c, c, c, max(y, 1e-3), 1)
+    real = float(value["log_at_real_z"])
+    quadrature = nodes.quadrature_error(max(y, 1e-3))
+    assert quadrature < 1e-13
+    scale = 4 * np.finfo(float).eps * abs(real)
+    assert abs(nodes.log_moment - real) <= nodes.rounding(c) + quadrature + scale
+    log_phi, distance = nodes.log_characteristic(np.array([y]))
+    # Back from the centred, normalised law to the plain moment, on both sides.
+    truth = cmath.exp(
+        complex(float(value["log_real"]) - real, float(value["log_imag"])) - 1j * y * nodes.mean
+    )
+    error = abs(cmath.exp(complex(log_phi[0])) - truth)
+    phase = 8 * np.finfo(float).eps * (abs(y * nodes.mean) + abs(real) + 1)
+    allowance = float(nodes.characteristic_rounding(np.array([y]), distance)[0])
+    assert error <= allowance + quadrature + phase
+
+
+def losses():
+    return [v for v in load("rounding") if v["kind"] == "loss"]
+
+
+@pytest.mark.parametrize("value", losses(), ids=lambda v: v["id"])
+def test_losses_stay_within_their_allowance(value):
+    mixture = pair(value["params"])
+    x, truth = float(value["x"]), float(value["loss"])
+    u = np.array([x / mixture.noise_multiplier])
+    got, slope = (float(part[0]) for part in mixture.log_ratio_and_slope(u))
+    size = 1 + abs(truth)
+    if abs(truth) < 0.3:
+        size = min(size, 2 * abs(truth) + 2 * float(mixture.probabilities[mixture.shifts > 0].sum()))
+    eps = np.finfo(float).eps
+    allowance = (4 * eps + mixture.log_probability_error) * size
+    allowance += 4 * eps * slope * (abs(u[0]) + slope)
+    assert abs(got - truth) <= 8 * allowance
+
+
+def test_quadrature_bound_is_not_vacuous():
+    """Too coarse a grid: the true error is visible, and the bound covers it."""
+    mixture = mixtures.binomial(4, 0.3, 0.7)
+    factor = contour._Factor(mixture, 1, 1)
+    fine = factor.nodes(0.5, 0.5, 0.5, 1.0, 1)
+    low, high = factor.window(0.5, 0.5)
+    errors = []
+    for step in (1.6, 1.1, 0.8):
+        coarse = contour._Nodes(factor, 0.5, low, step, int((high - low) / step) + 2)
+        error = abs(math.expm1(coarse.log_moment - fine.log_moment))
+        errors.append(error)
+        assert error <= coarse.quadrature_error(0.0)
+    assert errors[0] > 1e-4
+
+
+def test_moduli_are_bounded_far_beyond_the_nodes():
+    """|phi| on a fine grid never exceeds the bound, nor rest + V / y."""
+    for mixture, sign in ((mixtures.binomial(1, 0.01, 1.0), 1), (mixtures.binomial(5, 0.2, 0.8), -1)):
+        factor = contour._Factor(mixture, 200, sign)
+        nodes = factor.nodes(3.0, 3.0, 3.0, 10.0, 1)
+        exact = factor.nodes(3.0, 3.0, 3.0, 400.0, 4)
+        y = np.geomspace(0.5, 400, 60)
+        truth = np.exp(exact.log_characteristic(y)[0].real)
+        assert np.all(nodes.modulus_bound(y) >= truth * (1 - 1e-9))
+        variation, rest, _ = nodes.decay_constants(0.5)
+        assert np.all(rest + variation / y >= truth * (1 - 1e-9))
+
+
+def test_aliasing_is_positive_and_bounded():
+    """A short period: the sum exceeds the truth, and the bound covers the difference."""
+    problem = contour._Composition([(mixtures.binomial(2, 0.1, 1.0), 300)], "remove")
+    c = problem.tilt(epsilon=5.0)
+    good = contour._Integral(problem, c, 5.0)
+    truth = good.log_bounds(5.0)
+    short = contour._Integral(problem, c, 5.0)
+    short.period = good.period / 2.2
+    short.spacing = 2 * math.pi / short.period
+    short._sum_frequencies(math.sqrt(problem.coarse(c)[2]))
+    short._bound()
+    lower, value, upper, _ = short.log_bounds(5.0)
+    assert value > truth[1] + 1e-12  # aliases are non-negative and visible here
+    assert lower <= truth[1] <= upper
+
+
+def test_a_gaussian_factor_in_a_composition():
+    """A plain Gaussian written as a mixture of two equal halves agrees with the closed form."""
+    composition = [(mixtures.binomial(1, 1.0, 4.0), 50), (mixtures.binomial(1, 1.0, 5.0), 30)]
+    mu = math.sqrt(50 / 16 + 30 / 25)
+    bracket = contour.side_log_delta(composition, 3.0, "remove")
+    assert bracket.lower - 1e-11 <= gaussian.log_delta(mu, 3.0) <= bracket.upper + 1e-11
+
+
+def test_refusal_names_the_reason():
+    with pytest.raises(NoBracketError, match="few rounds|too slowly|nodes"):
+        contour.side_log_delta([(mixtures.binomial(1, 1e-4, 1.0), 2)], 0.01, "remove")
