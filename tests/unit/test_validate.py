@@ -1,0 +1,439 @@
+"""Bad input: every public function refuses it before any work, naming argument, value and allowed range."""
+
+import dataclasses
+import inspect
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dplib
+from dplib import (
+    _validate,
+    accounting,
+    baselines,
+    calibrate,
+    contour,
+    gaussian,
+    lattice,
+    mechanisms,
+    mixtures,
+    results,
+)
+
+NAN, INF = math.nan, math.inf
+
+# --- what is bad, by kind of argument: (value, exception, words of the message) ------------------------
+
+NOT_A_NUMBER = [(value, TypeError) for value in ("1", None, True, np.True_, 1j, [0.5], (), {}, np.array([0.5]))]
+NOT_FINITE = [(value, ValueError) for value in (NAN, INF, -INF, np.float64("nan"), 10**400)]
+
+
+def scalar(words, *outside):
+    """The rows of a real argument: kinds that are no number, no finite number, and numbers outside."""
+    rows = NOT_A_NUMBER + NOT_FINITE + [(value, ValueError) for value in outside]
+    return [(value, error, (words, repr(value))) for value, error in rows]
+
+
+def count(words, *outside):
+    rows = NOT_A_NUMBER + [(v, ValueError) for v in (NAN, INF, -INF, 1.5, Fraction(7, 2), *outside)]
+    return [(value, error, (words, repr(value))) for value, error in rows]
+
+
+def one_of(*allowed):
+    rows = [(value, ValueError) for value in ("sideways", "", allowed[0].upper(), allowed[0] + " ")]
+    rows += [(value, TypeError) for value in (None, 1, True, b"add", [allowed[0]])]
+    return [(value, error, (*allowed, repr(value))) for value, error in rows]
+
+
+FLAT = [
+    ("1.0", TypeError, ("real numbers", "'1.0'")),
+    (None, TypeError, ("real numbers", "None")),
+    (["0.5", "0.5"], TypeError, ("real numbers",)),
+    ([0.5, None], TypeError, ("real numbers", "None")),
+    ([True, False], TypeError, ("real numbers", "True")),
+    ([0.5, 0.5j], TypeError, ("real numbers",)),
+    ([0.5, NAN], ValueError, ("finite", "nan")),
+    ([0.5, INF], ValueError, ("finite", "inf")),
+    ([-INF, 0.5], ValueError, ("finite", "-inf")),
+    ([], ValueError, ("empty",)),
+    (np.zeros((0, 2)), ValueError, ("empty",)),
+    ([[0.5], [0.5, 0.0]], ValueError, ("ragged",)),
+    ([[0.5, 0.5]], ValueError, ("flat", "(1, 2)")),
+    (0.5, ValueError, ("flat", "()")),
+]
+GRID = [
+    ("1", TypeError, ("real numbers", "'1'")),
+    (None, TypeError, ("real numbers", "None")),
+    (["a", "b"], TypeError, ("real numbers", "'a'")),
+    ([0.0, None], TypeError, ("real numbers", "None")),
+    ([True], TypeError, ("real numbers", "True")),
+    (1j, TypeError, ("real numbers", "1j")),
+    ([[0.0], [0.0, 1.0]], ValueError, ("regular", "[0.0, 1.0]")),
+    (NAN, ValueError, ("finite", "nan")),
+    ([0.0, INF], ValueError, ("finite", "inf")),
+    (-INF, ValueError, ("finite", "-inf")),
+]
+REAL = scalar("a finite real number")
+NON_NEGATIVE = scalar("a finite real number at least 0", -1e-300, -2)
+POSITIVE = scalar("a finite real number above 0", 0, 0.0, -0.0, -1.0, Fraction(-1, 2))
+PROBABILITY = scalar("a finite real number at least 0 and at most 1", -1e-9, 1 + 1e-9, 2)
+OPEN_UNIT = scalar("a finite real number above 0 and below 1", 0, 1, 0.0, 1.0, -1e-6, 1.5)
+FROM_ONE = count("a whole number at least 1", 0, -3, 0.0, -1.0)
+FROM_ZERO = count("a whole number at least 0", -1, -2.0)
+BATCH = [(v, e, (words[0] + " and at most 100", *words[1:])) for v, e, words in FROM_ONE] + [
+    (101, ValueError, ("a whole number at least 1 and at most 100", "101")),
+    (1e9, ValueError, ("a whole number at least 1 and at most 100", "1000000000.0")),
+]
+SENSITIVITIES = FLAT + [
+    ([0.5, -1e-9], ValueError, ("at least 0", "-1e-09")),
+    ([-1.0, 1.0], ValueError, ("at least 0", "-1.0")),
+]
+SOME_PROBABILITIES = FLAT + [
+    ([0.5, -0.1], ValueError, ("at least 0", "-0.1")),
+    ([0.5, 1.1], ValueError, ("at most 1", "1.1")),
+]
+WEIGHTS = SOME_PROBABILITIES + [
+    ([1.0], ValueError, ("one entry per component", "(2)", "got 1")),
+    ([0.2, 0.3, 0.5], ValueError, ("one entry per component", "(2)", "got 3")),
+    ([0.5, 0.6], ValueError, ("sum to 1 within 1e-12", "1.1")),
+    ([0.5, 0.5 - 3e-12], ValueError, ("sum to 1 within 1e-12", "0.999999999997")),
+    ([0.0, 0.0], ValueError, ("sum to 1", "0.0")),
+]
+ANY_DIRECTION = one_of("remove", "add", "both")
+ONE_DIRECTION = one_of("remove", "add") + [("both", ValueError, ("remove", "add", "'both'"))]
+METHOD = one_of("auto", "contour", "lattice")
+PAIR = mixtures.Mixture([0.0, 1.0], [0.9, 0.1], 1.0)
+COMPOSITION = [
+    ("abc", TypeError, ("Mixture", "'abc'")),
+    (None, TypeError, ("Mixture", "None")),
+    (3, TypeError, ("Mixture", "3")),
+    ([PAIR], TypeError, ("Mixture",)),
+    ([(PAIR, 1, 2)], TypeError, ("Mixture",)),
+    ([("PAIR", 1)], TypeError, ("Mixture", "'PAIR'")),
+    (mechanisms.PoissonDPSGD(1.0, 0.1, 5), TypeError, ("Mixture", "PoissonDPSGD")),
+    ([], ValueError, ("empty",)),
+] + [([(PAIR, v)], e, ("rounds", *words)) for v, e, words in FROM_ONE]
+MECHANISM = [
+    (value, TypeError, ("mechanism", repr(value)))
+    for value in ("DP-SGD", None, 1.0, mechanisms.PoissonDPSGD, PAIR, mixtures.Mixture)
+]
+POISSON = mechanisms.PoissonDPSGD(1.0, 0.1, 50)
+FIXED = mechanisms.FixedBatchDPSGD(1.0, 5, 100, 50)
+LAST = mechanisms.LastIterate(1.0, 0.1, 50)
+
+# --- every public function: valid arguments, and the kind of each ---------------------------------------
+
+ACCOUNTING = {"composition": COMPOSITION, "direction": ANY_DIRECTION, "method": METHOD}
+METHODS = {"direction": ANY_DIRECTION, "method": METHOD}
+SIGMA_Q_T = {"noise_multiplier": POSITIVE, "sampling_probability": PROBABILITY, "steps": FROM_ONE}
+LEMMA = {"mechanism": MECHANISM, "delta": OPEN_UNIT, "group_size": FROM_ONE}
+FUNCTIONS = [
+    (gaussian.delta, {"mu": 1.0, "epsilon": 1.0}, {"mu": NON_NEGATIVE, "epsilon": REAL}),
+    (gaussian.log_delta, {"mu": 1.0, "epsilon": 1.0}, {"mu": NON_NEGATIVE, "epsilon": REAL}),
+    (gaussian.epsilon, {"mu": 1.0, "delta": 0.1}, {"mu": NON_NEGATIVE, "delta": OPEN_UNIT}),
+    (gaussian.calibrate, {"epsilon": 1.0, "delta": 0.1}, {"epsilon": NON_NEGATIVE, "delta": OPEN_UNIT}),
+    (
+        mixtures.binomial,
+        {"trials": 3, "probability": 0.1, "noise_multiplier": 1.0},
+        {"trials": FROM_ZERO, "probability": PROBABILITY, "noise_multiplier": POSITIVE},
+    ),
+    (
+        mixtures.hypergeometric,
+        {"batch_size": 5, "dataset_size": 100, "group_size": 2, "noise_multiplier": 1.0},
+        {
+            "batch_size": BATCH,
+            "dataset_size": FROM_ONE,
+            "group_size": FROM_ZERO,
+            "noise_multiplier": POSITIVE,
+        },
+    ),
+    (
+        mixtures.product,
+        {"probabilities": [0.5, 0.1], "sensitivities": [1.0, 2.0], "noise_multiplier": 1.0},
+        {
+            "probabilities": SOME_PROBABILITIES,
+            "sensitivities": SENSITIVITIES
+            + [([1.0], ValueError, ("one entry per probability", "(2)", "got 1"))],
+            "noise_multiplier": POSITIVE,
+            "limit": FROM_ONE,
+        },
+    ),
+    (
+        mixtures.Mixture,
+        {"sensitivities": [0.0, 1.0], "probabilities": [0.5, 0.5], "noise_multiplier": 1.0},
+        {"sensitivities": SENSITIVITIES, "probabilities": WEIGHTS, "noise_multiplier": POSITIVE},
+    ),
+    (PAIR.loss, {"x": 0.0}, {"x": GRID}),
+    (PAIR.inverse_loss, {"loss": 0.0}, {"loss": GRID}),
+    (PAIR.density, {"x": 0.0}, {"x": GRID}),
+    (PAIR.reference_density, {"x": 0.0}, {"x": GRID}),
+    (PAIR.survival, {"x": 0.0}, {"x": GRID}),
+    (PAIR.reference_survival, {"x": 0.0}, {"x": GRID}),
+    (PAIR.hockey_stick, {"epsilon": 0.0}, {"epsilon": GRID, "direction": ONE_DIRECTION}),
+    (
+        mixtures.dominates,
+        {"upper": PAIR, "lower": PAIR},
+        {name: [(v, TypeError, (repr(v),)) for v in ("m", None, 1.0)] for name in ("upper", "lower")},
+    ),
+    (accounting.delta, {"composition": PAIR, "epsilon": 1.0}, {"epsilon": NON_NEGATIVE, **ACCOUNTING}),
+    (accounting.log_delta, {"composition": PAIR, "epsilon": 1.0}, {"epsilon": NON_NEGATIVE, **ACCOUNTING}),
+    (accounting.epsilon, {"composition": PAIR, "delta": 0.1}, {"delta": OPEN_UNIT, **ACCOUNTING}),
+    (accounting.merged, {"composition": PAIR}, {"composition": COMPOSITION}),
+    *[(m.delta, {"epsilon": 1.0}, {"epsilon": NON_NEGATIVE, **METHODS}) for m in (POISSON, FIXED, LAST)],
+    *[(m.epsilon, {"delta": 0.1}, {"delta": OPEN_UNIT, **METHODS}) for m in (POISSON, FIXED, LAST)],
+    (
+        mechanisms.PoissonDPSGD,
+        {"noise_multiplier": 1.0, "sampling_probability": 0.1, "steps": 5},
+        {**SIGMA_Q_T, "group_size": FROM_ONE},
+    ),
+    (
+        mechanisms.LastIterate,
+        {"noise_multiplier": 1.0, "sampling_probability": 0.1, "steps": 5},
+        SIGMA_Q_T,
+    ),
+    (
+        mechanisms.FixedBatchDPSGD,
+        {"noise_multiplier": 1.0, "batch_size": 5, "dataset_size": 100, "steps": 5},
+        {
+            "noise_multiplier": POSITIVE,
+            "batch_size": BATCH,
+            "dataset_size": FROM_ONE,
+            "steps": FROM_ONE,
+            "group_size": FROM_ONE,
+        },
+    ),
+    (
+        dplib.calibrate,
+        {"mechanism": POISSON, "epsilon": 1.0, "delta": 0.1},
+        {
+            "mechanism": MECHANISM,
+            "epsilon": NON_NEGATIVE,
+            "delta": OPEN_UNIT,
+            "direction": ANY_DIRECTION,
+        },
+    ),
+    (baselines.group_lemma, {"mechanism": POISSON, "delta": 0.1, "group_size": 2}, LEMMA),
+    (baselines.linear_extrapolation, {"mechanism": POISSON, "delta": 0.1, "group_size": 2}, LEMMA),
+    (results.Bracket, {"lower": 0.0, "upper": 1.0}, {"lower": REAL, "upper": REAL}),
+    (
+        results.Estimate,
+        {"value": 0.5, "standard_error": 0.1, "upper": 0.8, "confidence": 0.9},
+        {"value": REAL, "standard_error": NON_NEGATIVE, "upper": REAL, "confidence": OPEN_UNIT},
+    ),
+]
+
+
+def label(function):
+    owner = getattr(function, "__self__", None)
+    name = f"{type(owner).__name__}.{function.__name__}" if owner is not None else function.__qualname__
+    return f"{function.__module__.split('.')[-1]}.{name}"
+
+
+TABLE = [
+    pytest.param(function, valid, name, rows, id=f"{label(function)}({name})")
+    for function, valid, kinds in FUNCTIONS
+    for name, rows in kinds.items()
+]
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Make everything that computes fail, so that only checks can run."""
+
+    def work(*_args, **_kwargs):
+        raise ArithmeticError("work began before the arguments were checked")
+
+    for module in (contour, lattice):
+        for name in ("side_log_delta", "side_epsilon"):
+            monkeypatch.setattr(module, name, work)
+    for module, name in [
+        (gaussian, "log_tail_difference"),
+        (mixtures, "log_tail_difference"),
+        (mixtures.Mixture, "_set"),
+        (mixtures.Mixture, "log_ratio"),
+        (mixtures.Mixture, "log_density"),
+        (mixtures.Mixture, "inverse_log_ratio"),
+        (mixtures.special, "ndtr"),
+    ]:
+        monkeypatch.setattr(module, name, work)
+
+
+def fault(call, error, words):
+    """What is wrong with the way in which a call refuses its input, or None."""
+    try:
+        result = call()
+    except (ValueError, TypeError) as caught:
+        # Exactly these types: a subclass or another error would have escaped from the inside.
+        if type(caught) is not error:
+            return f"{type(caught).__name__} instead of {error.__name__}: {caught}"
+        missing = [word for word in words if word not in str(caught)]
+        return f"{missing} not in: {caught}" if missing else None
+    except Exception as caught:
+        return f"{type(caught).__name__}: {caught}"
+    return f"accepted: {result!r}"
+
+
+@pytest.mark.parametrize("function, valid, name, rows", TABLE)
+def test_bad_input_is_refused_before_any_work(function, valid, name, rows, no_work):
+    faults = []
+    for value, error, words in rows:
+        # Bad rounds are named as such: they sit inside the composition.
+        named = words if name == "composition" and "rounds" in words else (name, *words)
+        found = fault(lambda: function(**{**valid, name: value}), error, named)
+        if found:
+            faults.append(f"{name} = {value!r}: {found}")
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("function, valid, kinds", FUNCTIONS, ids=[label(row[0]) for row in FUNCTIONS])
+def test_the_valid_arguments_of_the_table_are_valid(function, valid, kinds):
+    """Else a row above could be refused for another argument than the bad one."""
+    function(**valid)
+    known = inspect.signature(function).parameters
+    assert set(kinds) <= set(known) and set(valid) <= set(known)
+
+
+# Public, but without arguments of their own, or tested elsewhere (VectorMixture: test_vector_mixture.py).
+EXEMPT = {
+    "gaussian.log_tail_difference": "array kernel of the accountants, called after the checks",
+    "mixtures.VectorMixture": "tests of its own",
+    "results.NoBracketError": "an exception",
+}
+
+
+def test_every_public_function_is_in_the_table():
+    tested = {getattr(f, "__func__", f) for f, _, _ in FUNCTIONS}
+    modules = (gaussian, mixtures, accounting, mechanisms, baselines, results)
+    for module in (*modules, inspect.getmodule(calibrate)):
+        for name, thing in vars(module).items():
+            if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__:
+                continue
+            if callable(thing) and label(thing) not in EXEMPT:
+                assert thing in tested, f"{label(thing)} has no bad-input rows"
+
+
+def test_every_public_argument_is_in_the_table():
+    """`sharpened` is a yes-or-no switch; labels of a Bracket are free text."""
+    for function, _, kinds in FUNCTIONS:
+        free = {"method"} if function is results.Bracket else {"sharpened"}
+        names = set(inspect.signature(function).parameters) - set(kinds) - free
+        assert not names, f"{label(function)}: no bad-input rows for {sorted(names)}"
+
+
+# --- whole numbers too large for any computation ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call, name",
+    [
+        (lambda: mechanisms.PoissonDPSGD(1.0, 0.1, 10**400).epsilon(0.1), "steps"),
+        (lambda: mechanisms.PoissonDPSGD(1.0, 0.1, 1, 10**400).epsilon(0.1), "group_size"),
+        (lambda: mechanisms.LastIterate(1.0, 0.1, 10**400).epsilon(0.1), "steps"),
+        (lambda: mechanisms.FixedBatchDPSGD(1.0, 5, 10**400, 1).epsilon(0.1), "dataset_size"),
+        (lambda: accounting.delta([(PAIR, 10**400)], 1.0), "rounds"),
+        (lambda: mixtures.binomial(10**400, 0.1, 1.0), "trials"),
+    ],
+    ids=["steps", "group_size", "last-iterate", "dataset_size", "rounds", "trials"],
+)
+def test_numbers_beyond_a_float_are_refused_by_name(call, name):
+    with pytest.raises(ValueError, match=name):
+        call()
+
+
+# --- the checks themselves ----------------------------------------------------------------------------
+
+
+def test_batch_larger_than_the_dataset_names_both_numbers():
+    for build in (
+        lambda: mixtures.hypergeometric(11, 10, 2, 1.0),
+        lambda: mechanisms.FixedBatchDPSGD(1.0, 11, 10, 5),
+    ):
+        with pytest.raises(ValueError, match=r"batch_size .* at most 10; got 11"):
+            build()
+
+
+@pytest.mark.parametrize("value", [3, 3.0, np.int64(3), np.float32(3), Fraction(3)])
+def test_whole_accepts_every_kind_of_whole_number(value):
+    number = _validate.whole("n", value, at_least=3, at_most=3)
+    assert number == 3 and type(number) is int
+
+
+@pytest.mark.parametrize("value", [0.5, np.float32(0.5), np.float64(0.5), Fraction(1, 2)])
+def test_real_accepts_every_kind_of_real_number(value):
+    number = _validate.real("x", value, above=0, below=1, at_least=0.5, at_most=0.5)
+    assert number == 0.5 and type(number) is float
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(-10, 10), st.floats(-10, 10))
+def test_real_keeps_exactly_the_stated_range(value, low, high):
+    for bounds, inside in [
+        ({"above": low, "below": high}, low < value < high),
+        ({"at_least": low, "at_most": high}, low <= value <= high),
+    ]:
+        if inside:
+            assert _validate.real("x", value, **bounds) == value
+        else:
+            with pytest.raises(ValueError, match="x must be a finite real number"):
+                _validate.real("x", value, **bounds)
+
+
+def test_the_ends_of_closed_ranges_are_allowed():
+    assert _validate.probability("q", 0) == 0 and _validate.probability("q", 1) == 1
+    assert _validate.epsilon(0) == 0 and _validate.delta(5e-324) == 5e-324
+    assert _validate.delta(math.nextafter(1, 0)) < 1 and _validate.noise_multiplier(5e-324) > 0
+
+
+@pytest.mark.parametrize("gap, accepted", [(0.0, True), (5e-13, True), (-5e-13, True), (2e-12, False), (-2e-12, False)])
+def test_probabilities_sum_to_one_within_a_trillionth(gap, accepted):
+    weights = [0.25, 0.25, 0.5 + gap]
+    if accepted:
+        assert np.all(_validate.probabilities("p", weights, 3) == weights)
+    else:
+        with pytest.raises(ValueError, match="p must sum to 1 within 1e-12"):
+            _validate.probabilities("p", weights, 3)
+
+
+def test_many_small_probabilities_are_summed_without_rounding():
+    """A naive sum of a million equal weights is off by more than 1e-12."""
+    weights = np.full(1_000_000, 1e-6)
+    assert abs(sum(weights.tolist()) - 1) > 1e-12
+    assert len(_validate.probabilities("p", weights, len(weights))) == 1_000_000
+
+
+def test_grid_tells_scalars_from_arrays_and_keeps_shapes():
+    assert _validate.grid("x", 2) == (2.0, True)
+    array, is_scalar = _validate.grid("x", [[1, 2], [3, 4]])
+    assert array.shape == (2, 2) and array.dtype == float and not is_scalar
+
+
+def test_matrix_wants_two_dimensions():
+    assert _validate.matrix("m", [[1, 2]]).shape == (1, 2)
+    with pytest.raises(ValueError, match=r"m must be a rectangular table; got shape \(2,\)"):
+        _validate.matrix("m", [1.0, 2.0])
+    with pytest.raises(ValueError, match="m must be a rectangular table .* ragged"):
+        _validate.matrix("m", [[1.0], [1.0, 2.0]])
+
+
+def test_checked_arrays_are_copies():
+    """Changing the caller's list later does not change what was checked."""
+    values = np.array([0.5, 0.5])
+    checked = _validate.probabilities("p", values, 2)
+    values[0] = 7.0
+    assert checked[0] == 0.5
+
+
+def test_direction_without_both():
+    assert _validate.direction("both") == "both" and _validate.direction("add", both=False) == "add"
+    with pytest.raises(ValueError, match="direction .*'both'"):
+        _validate.direction("both", both=False)
+
+
+def test_mechanisms_cannot_be_changed_into_invalid_ones():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        POISSON.noise_multiplier = -1.0
+    with pytest.raises(ValueError, match="noise_multiplier"):
+        dataclasses.replace(POISSON, noise_multiplier=-1.0)
