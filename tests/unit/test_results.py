@@ -1,0 +1,130 @@
+"""Typed answers: ends in order, readable, and never a bare float."""
+
+import dataclasses
+import math
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dplib
+from dplib import Bracket, Estimate, NoBracketError
+
+ENDS = st.tuples(*[st.floats(-1e100, 1e100, allow_subnormal=False)] * 2).map(sorted)
+
+
+@given(ENDS)
+def test_bracket_properties(ends):
+    lower, upper = ends
+    bracket = Bracket(lower, upper)
+    assert bracket.width == upper - lower >= 0
+    assert lower in bracket and upper in bracket
+    assert lower <= bracket.midpoint <= upper and bracket.midpoint in bracket
+    assert math.nextafter(upper, math.inf) not in bracket
+    assert math.nextafter(lower, -math.inf) not in bracket
+    assert bracket == Bracket(lower, upper) and hash(bracket) == hash(Bracket(lower, upper))
+
+
+def test_relative_width_is_over_the_upper_end():
+    assert Bracket(1.0, 4.0).relative_width == 0.75
+    assert Bracket(-4.0, -2.0).relative_width == 1.0
+    assert Bracket(0.0, 0.0).relative_width == 0.0
+    assert Bracket(-1.0, 0.0).relative_width > 0
+
+
+@pytest.mark.parametrize("ends", [(1.0, 0.0), (0.0, -1e-300), (math.nextafter(1, 2), 1.0)])
+def test_bracket_refuses_ends_in_the_wrong_order(ends):
+    with pytest.raises(ValueError, match=f"lower must be at most upper; got {ends[0]!r} > {ends[1]!r}"):
+        Bracket(*ends)
+
+
+def test_nothing_but_a_number_is_in_a_bracket():
+    assert math.nan not in Bracket(0.0, 1.0)
+    with pytest.raises(TypeError):
+        "0.5" in Bracket(0.0, 1.0)  # noqa: B015
+
+
+def test_bracket_is_no_float():
+    bracket = Bracket(1.0, 2.0)
+    with pytest.raises(TypeError, match=r"\.upper for a guarantee"):
+        float(bracket)
+    with pytest.raises(TypeError):
+        bracket + 1
+    with pytest.raises(TypeError):
+        bracket < 3  # noqa: B015
+    with pytest.raises(TypeError):
+        math.exp(bracket)
+
+
+@pytest.mark.parametrize(
+    "bracket, text",
+    [
+        (Bracket(2.0, 2.0), "2 (exact)"),
+        (Bracket(0.0, 0.0, "closed form"), "0 (exact, closed form)"),
+        (Bracket(40.80104, 40.80104 * (1 + 3e-12), "contour"), "40.801 (certified to 3e-12, contour)"),
+        (Bracket(1.0, 1.5, "lattice"), "[1, 1.5] (certified, lattice)"),
+        (Bracket(1.0, 1.5), "[1, 1.5] (certified)"),
+    ],
+)
+def test_bracket_as_text(bracket, text):
+    assert str(bracket) == text == f"{bracket}"
+
+
+def test_a_wide_bracket_prints_both_ends():
+    """Six digits of the upper end alone would hide a difference that they show."""
+    text = str(Bracket(1.0, 1.0001))
+    assert "1," in text and "1.0001" in text
+
+
+def test_format_gives_the_upper_end():
+    bracket = Bracket(1.23, 4.56789)
+    assert f"{bracket:.2f}" == "4.57" and f"{bracket:8.1f}" == "     4.6"
+
+
+def test_bracket_is_frozen_and_survives_pickling():
+    bracket = Bracket(1, 2, "lattice")
+    assert type(bracket.lower) is float and type(bracket.upper) is float
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        bracket.upper = 3.0
+    assert pickle.loads(pickle.dumps(bracket)) == bracket
+
+
+def test_method_is_on_the_result():
+    bracket = dplib.PoissonDPSGD(1.0, 0.01, 2000).epsilon(1e-6)
+    assert bracket.method == "contour" and "contour" in str(bracket)
+
+
+def test_estimate_keeps_its_parts():
+    estimate = Estimate(1, 0, 1, 0.95)
+    assert (estimate.value, estimate.standard_error, estimate.upper, estimate.confidence) == (1, 0, 1, 0.95)
+    assert all(type(x) is float for x in dataclasses.astuple(estimate))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        estimate.value = 0.0
+
+
+def test_estimate_refuses_an_upper_bound_below_the_value():
+    with pytest.raises(ValueError, match=r"upper must be at least value; got 0.5 < 1.0"):
+        Estimate(1.0, 0.1, 0.5, 0.9)
+
+
+def test_estimate_is_no_float():
+    with pytest.raises(TypeError, match="not a guarantee"):
+        float(Estimate(1.0, 0.1, 1.2, 0.95))
+
+
+@pytest.mark.parametrize(
+    "estimate, text",
+    [
+        (Estimate(0.123456, 0.00123, 0.1259, 0.95), "0.1235 +- 0.0012 (estimate; <= 0.1259 with confidence 0.95)"),
+        (Estimate(1234.56, 12.3, 1259.0, 0.99), "1235 +- 12 (estimate; <= 1259 with confidence 0.99)"),
+        (Estimate(2.0, 0.0, 2.0, 0.9), "2 (estimate)"),
+    ],
+)
+def test_estimate_prints_no_more_digits_than_it_has(estimate, text):
+    assert str(estimate) == text == f"{estimate}"
+    assert f"{estimate:.1f}" == f"{estimate.value:.1f}"
+
+
+def test_no_bracket_is_an_error_of_its_own():
+    assert issubclass(NoBracketError, ArithmeticError) and not issubclass(NoBracketError, ValueError)
