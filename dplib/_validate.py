@@ -13,6 +13,8 @@ from numbers import Integral, Real
 import numpy as np
 
 DIRECTIONS = ("remove", "add", "both")
+# Beyond this the square of a number, or of its inverse, may leave the range of a float.
+_LARGEST = 1e100
 
 
 def real(name, value, *, above=None, below=None, at_least=None, at_most=None):
@@ -35,7 +37,7 @@ def real(name, value, *, above=None, below=None, at_least=None, at_most=None):
     return number
 
 
-def whole(name, value, *, at_least, at_most=None):
+def whole(name, value, *, at_least, at_most=2**53):
     """A whole number; floats are accepted when they are exactly whole."""
     allowed = _range_text("a whole number", None, None, at_least, at_most)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
@@ -48,6 +50,10 @@ def whole(name, value, *, at_least, at_most=None):
     if number < at_least or (at_most is not None and number > at_most):
         raise ValueError(f"{name} must be {allowed}; got {value!r}")
     return number
+
+
+def mu(value):
+    return real("mu", value, at_least=0, at_most=_LARGEST)
 
 
 def direction(value, *, both=True):
@@ -67,16 +73,23 @@ def choice(name, value, allowed):
     return value
 
 
+def mechanism(value):
+    """Anything with a noise multiplier and a composition (a mechanism of `dplib`)."""
+    if not hasattr(value, "noise_multiplier") or not callable(getattr(value, "composition", None)):
+        raise TypeError(f"mechanism must be a mechanism such as dplib.PoissonDPSGD; got {value!r}")
+    return value
+
+
 def delta(value):
     return real("delta", value, above=0, below=1)
 
 
 def epsilon(value):
-    return real("epsilon", value, at_least=0)
+    return real("epsilon", value, at_least=0, at_most=_LARGEST)
 
 
 def noise_multiplier(value):
-    return real("noise_multiplier", value, above=0)
+    return real("noise_multiplier", value, at_least=1 / _LARGEST, at_most=_LARGEST)
 
 
 def probability(name, value):

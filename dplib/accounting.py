@@ -50,7 +50,7 @@ def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
     Arguments and errors as for `delta`; a delta that is exactly zero raises NoBracketError.
     """
     parts, epsilon, directions = _prepare(composition, direction, method, epsilon=epsilon)
-    sides = [_side_log_delta(parts, epsilon, d, method) for d in directions]
+    sides = [side_log_delta(parts, epsilon, d, method) for d in directions]
     sides = [side for side in sides if side is not None]
     if not sides:
         raise NoBracketError(f"delta is exactly zero at epsilon = {epsilon:g}: it has no logarithm")
@@ -69,11 +69,17 @@ def epsilon(composition, delta, direction="both", method="auto") -> Bracket:
 # ------------------------------------------------------------------ preparation
 
 
-def _prepare(composition, direction, method, *, epsilon=None, delta=None):
+def check_request(direction, method, **target):
+    """Check direction, method and the target (epsilon=... or delta=...); returns the target."""
     check.direction(direction)
     check.choice("method", method, METHODS)
-    target = check.epsilon(epsilon) if delta is None else check.delta(delta)
-    return merged(composition), target, ("remove", "add") if direction == "both" else (direction,)
+    [(name, value)] = target.items()
+    return {"epsilon": check.epsilon, "delta": check.delta}[name](value)
+
+
+def _prepare(composition, direction, method, **target):
+    value = check_request(direction, method, **target)
+    return merged(composition), value, ("remove", "add") if direction == "both" else (direction,)
 
 
 def merged(composition):
@@ -116,7 +122,7 @@ def _gaussian_mu(parts):
 
 
 def _side_delta(parts, epsilon, direction, method):
-    side = _side_log_delta(parts, epsilon, direction, method)
+    side = side_log_delta(parts, epsilon, direction, method)
     if side is None:
         return Bracket(0.0, 0.0, "closed form")
     # exp rounds to the nearest float: step outwards; a positive delta never prints as 0.
@@ -125,7 +131,7 @@ def _side_delta(parts, epsilon, direction, method):
     return Bracket(min(lower, upper), upper, side.method)
 
 
-def _side_log_delta(parts, epsilon, direction, method):
+def side_log_delta(parts, epsilon, direction, method="auto"):
     """Bracket of log delta, or None where delta is exactly zero."""
     if not parts:
         return None
@@ -143,12 +149,13 @@ def _side_log_delta(parts, epsilon, direction, method):
             return None
     if len(parts) == 1 and parts[0][1] == 1:
         return _one_round_log_delta(parts[0][0], epsilon, direction)
-    return _choose(
-        method,
-        lambda: contour.side_log_delta(parts, epsilon, direction),
-        lambda: lattice.side_log_delta(parts, epsilon, direction, _NARROW),
-        lambda bracket: bracket.width,
-    )
+    def by_contour():
+        return contour.side_log_delta(parts, epsilon, direction)
+
+    def by_lattice():
+        return lattice.side_log_delta(parts, epsilon, direction, _NARROW)
+
+    return _choose(method, by_contour, by_lattice, lambda bracket: bracket.width)
 
 
 def _side_epsilon(parts, delta, direction, method):
@@ -163,12 +170,14 @@ def _side_epsilon(parts, delta, direction, method):
         return Bracket(max(value - pad, 0.0), value + pad, "closed form")
     if len(parts) == 1 and parts[0][1] == 1:
         return _one_round_epsilon(parts[0][0], delta, direction)
-    return _choose(
-        method,
-        lambda: contour.side_epsilon(parts, delta, direction),
-        lambda: lattice.side_epsilon(parts, delta, direction, _NARROW),
-        lambda bracket: bracket.relative_width,
-    )
+
+    def by_contour():
+        return contour.side_epsilon(parts, delta, direction)
+
+    def by_lattice():
+        return lattice.side_epsilon(parts, delta, direction, _NARROW)
+
+    return _choose(method, by_contour, by_lattice, lambda bracket: bracket.relative_width)
 
 
 def _choose(method, by_contour, by_lattice, width):
@@ -180,6 +189,10 @@ def _choose(method, by_contour, by_lattice, width):
             found.append(route())
         except NoBracketError as error:
             reasons.append(str(error))
+            continue
+        except (ArithmeticError, ValueError, MemoryError) as error:
+            # A number left the range of floats: a refusal, never an answer.
+            reasons.append(f"{route.__name__} failed ({type(error).__name__}: {error})")
             continue
         if width(found[-1]) <= _NARROW:
             break

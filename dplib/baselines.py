@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from . import _validate as check
-from . import accounting
+from . import accounting, contour
 
 
 def group_lemma(mechanism, delta, group_size, sharpened=False) -> float:
@@ -18,44 +18,69 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> float:
 
     mechanism : any mechanism with group_size 1. delta : in (0, 1). group_size : k >= 1.
     An upper bound (the upper end of each bracket is used), often a very loose one.
+    Raises ValueError or TypeError on bad input. Cost: a few accountant calls.
     """
-    delta = check.delta(delta)
-    k = check.whole("group_size", group_size, at_least=1)
-    if getattr(mechanism, "group_size", 1) != 1:
-        raise ValueError(f"mechanism must have group_size 1; got {mechanism.group_size!r}")
-    composition, target = mechanism.composition(), math.log(delta)
+    delta, k, composition = _request(mechanism, delta, group_size)
+    target = math.log(delta)
     if not accounting.merged(composition):
         return 0.0
+    first = accounting.epsilon(composition, delta).upper
+    if first == 0 or (k == 1 and sharpened):
+        return first
+
+    def growth(e):
+        if sharpened:  # log((e^{ke} - 1) / (e^e - 1)), exact for small and large e
+            return (k - 1) * e + math.log(math.expm1(-k * e) / math.expm1(-e))
+        return math.log(k) + k * e
 
     def excess(e):
-        if sharpened:
-            # log((e^{ke} - 1) / (e^e - 1)), exact for small and large e.
-            growth = (k - 1) * e + math.log(math.expm1(-k * e) / math.expm1(-e))
-        else:
-            growth = math.log(k) + k * e
-        return growth + accounting.log_delta(composition, e).upper - target
+        return growth(e) + accounting.log_delta(composition, e).upper - target
 
-    low = accounting.epsilon(composition, delta).lower
-    if k == 1:
-        return accounting.epsilon(composition, delta).upper
-    low = max(low, 1e-6)
-    if excess(low) <= 0:
-        return k * low
-    high = low
-    while excess(high) > 0:
-        high *= 1.6
-        if high > 1e12:
-            return math.inf
-    from scipy import optimize  # here, because it doubles the time of `import dplib`
-
-    root = optimize.brentq(excess, high / 1.6, high, rtol=1e-12)
-    # Step to the safe side of the root.
-    while excess(root) > 0:
-        root *= 1 + 1e-12
-    return k * root
+    e = _chernoff_root(composition, growth, first, target)
+    # The excess is nearly concave and falls there: the secant needs a few evaluations.
+    old, step = None, math.inf
+    for _ in range(20):
+        value = excess(e)
+        slope = (value - old[1]) / (e - old[0]) if old and e != old[0] else -math.inf
+        if not math.isfinite(slope):
+            near = e * (1 + 1e-4)
+            slope = (excess(near) - value) / (near - e)
+        step = value / slope if slope < 0 else -0.1 * e
+        old, e = (e, value), e - step
+        if abs(step) <= 1e-10 * e:
+            break
+    nudge = 1e-12
+    while excess(e) > 0:  # to the safe side of the root
+        e *= 1 + nudge
+        nudge *= 4
+    return k * e
 
 
 def linear_extrapolation(mechanism, delta, group_size) -> float:
-    """k * epsilon_1(delta): a rule of thumb, not a bound in either direction [G-4L]."""
+    """k * epsilon_1(delta): a rule of thumb, not a bound in either direction [G-4L].
+
+    Arguments and errors as for `group_lemma`.
+    """
+    delta, k, composition = _request(mechanism, delta, group_size)
+    return k * accounting.epsilon(composition, delta).upper
+
+
+def _request(mechanism, delta, group_size):
+    delta = check.delta(delta)
     k = check.whole("group_size", group_size, at_least=1)
-    return k * mechanism.epsilon(check.delta(delta)).upper
+    check.mechanism(mechanism)
+    if getattr(mechanism, "group_size", 1) != 1:
+        raise ValueError(f"mechanism must have group_size 1; got {mechanism.group_size!r}")
+    return delta, k, mechanism.composition()
+
+
+def _chernoff_root(composition, growth, low, target):
+    """Where the lemma's delta, with Chernoff's bound for delta_1, meets the target: a start."""
+    from scipy import optimize  # here, because it doubles the time of `import dplib`
+
+    side = contour.Chernoff(accounting.merged(composition), "remove")
+    rough = lambda e: growth(e) - target + side.log_delta(e)
+    high = low
+    while rough(high) > 0:
+        low, high = high, 1.6 * high
+    return optimize.brentq(rough, low, high, rtol=1e-6) if high > low else high

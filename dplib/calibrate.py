@@ -7,7 +7,7 @@ import math
 from functools import partial
 
 from . import _validate as check
-from . import accounting
+from . import accounting, contour
 
 _TOLERANCE = 3e-9
 
@@ -17,7 +17,7 @@ def calibrate(mechanism, *, epsilon, delta, direction="both"):
 
     Parameters
     ----------
-    mechanism : any mechanism of `dplib`; its own noise multiplier is the first guess.
+    mechanism : any mechanism of `dplib`; its own noise multiplier does not matter.
     epsilon : at least 0. delta : in (0, 1). direction : "remove", "add" or "both".
 
     The *upper* bound of delta at `epsilon` meets `delta`; a noise multiplier smaller
@@ -25,55 +25,64 @@ def calibrate(mechanism, *, epsilon, delta, direction="both"):
     meets the target, and on bad input. Cost: about six accountant calls.
     """
     epsilon, delta, direction = check.epsilon(epsilon), check.delta(delta), check.direction(direction)
-    if not dataclasses.is_dataclass(mechanism) or not hasattr(mechanism, "noise_multiplier"):
-        raise TypeError(f"mechanism must be a dplib mechanism; got {mechanism!r}")
+    check.mechanism(mechanism)
+    parts = accounting.merged(mechanism.composition())
+    # Without noise the loss is infinite exactly where a sensitivity is positive.
+    if -math.expm1(sum(rounds * mixture.log_floor for mixture, rounds in parts)) <= delta:
+        raise ValueError(
+            "epsilon and delta must not be met by every noise multiplier: no noise is needed for "
+            f"epsilon={epsilon!r}, delta={delta!r}"
+        )
     target, sides = math.log(delta), ("remove", "add") if direction == "both" else (direction,)
+
+    def at(log_noise):
+        noisy = dataclasses.replace(mechanism, noise_multiplier=math.exp(log_noise))
+        return accounting.merged(noisy.composition())
 
     def excess(log_noise, side):
         """log delta's upper bound, over the target: decreasing in the noise."""
-        noisy = dataclasses.replace(mechanism, noise_multiplier=math.exp(log_noise))
-        parts = accounting.merged(noisy.composition())
-        bracket = accounting._side_log_delta(parts, epsilon, side, "auto")
+        bracket = accounting.side_log_delta(at(log_noise), epsilon, side)
         return -math.inf if bracket is None else bracket.upper - target
+
+    def rough(log_noise, side):
+        return contour.Chernoff(at(log_noise), side).log_delta(epsilon) - target
 
     solution = -math.inf
     for side in sides:
         # The second direction is only solved if the first one's noise does not do.
         if math.isfinite(solution) and excess(solution, side) <= 0:
             continue
-        solution = _smallest(partial(excess, side=side), math.log(mechanism.noise_multiplier))
+        start = _smallest(partial(rough, side=side), 0.0, 1.0, 1e-3)
+        solution = _smallest(partial(excess, side=side), start, 0.02, _TOLERANCE)
     return dataclasses.replace(mechanism, noise_multiplier=math.exp(solution))
 
 
-def _smallest(excess, guess):
-    """Least x (within the tolerance, on the safe side) with excess(x) <= 0, excess decreasing."""
-    x, value = guess, excess(guess)
-    low, high = (x, math.inf) if value > 0 else (-math.inf, x)
-    low_value, high_value = (value, None) if value > 0 else (None, value)
-    step = 0.5
+def _smallest(excess, x, step, tolerance):
+    """Least x, to `tolerance` on the safe side, with excess(x) <= 0; excess decreases in x."""
+    value = excess(x)
+    low, high, low_value, high_value = -math.inf, math.inf, math.inf, -math.inf
     for _ in range(200):
-        if low_value is not None and high_value is not None:
-            if high - low <= _TOLERANCE:
-                return high
-            x = _between(low, low_value, high, high_value)
-        else:
-            x = low + step if high_value is None else high - step
-            step *= 2
-            if x < -14:
-                raise ValueError("epsilon and delta are met by every noise multiplier: none is smallest")
-        value = excess(x)
         if value > 0:
             low, low_value = x, value
         else:
             high, high_value = x, value
+        if high - low <= tolerance:
+            return high
+        if math.isinf(low) or math.isinf(high):
+            x = high - step if math.isinf(low) else low + step
+            step *= 2
+        else:
+            x = _between(low, low_value, high, high_value, tolerance)
+        value = excess(x)
     return high
 
 
-def _between(low, low_value, high, high_value):
-    """A point inside (low, high), from the secant, kept where the bracket is sure to shrink."""
+def _between(low, low_value, high, high_value, tolerance):
+    """The secant's point, moved to the far side of the root so that both ends close in."""
     width = high - low
-    if math.isfinite(high_value):
-        x = low + width * low_value / (low_value - high_value)
-    else:
-        x = low + width / 2
-    return min(max(x, low + 0.02 * width), high - 0.02 * width)
+    if not (math.isfinite(low_value) and math.isfinite(high_value)):
+        return low + width / 2
+    x = low + width * low_value / (low_value - high_value)
+    # Overshoot by less than the tolerance, towards the end that is farther away.
+    x += 0.4 * tolerance if x - low < high - x else -0.4 * tolerance
+    return min(max(x, low + 1e-3 * width), high - 1e-3 * width)

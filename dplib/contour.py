@@ -452,6 +452,17 @@ class _Composition:
         return float(max(c, 0.7 / math.sqrt(max(variance, 1e-300))))
 
 
+class Chernoff:
+    """Rough log delta from the Chernoff bound: a starting point, no certificate."""
+
+    def __init__(self, composition, direction):
+        self.problem = _Composition(composition, direction)
+
+    def log_delta(self, epsilon):
+        c = self.problem.tilt(epsilon=epsilon)
+        return min(self.problem.coarse(c)[0] - c * epsilon + _log_kernel(c), 0.0)
+
+
 class _Integral:
     """The contour integral at one tilt: the sum, and everything that bounds its error."""
 
@@ -464,8 +475,8 @@ class _Integral:
         others = [c + k / s for k in (1, 2, 4, 8)] + [
             c - k / s for k in (1, 2, 4, 8) if c - k / s > 0.05 * c
         ]
-        frequency, refine, self.work = 9 / s, 1, 0
-        for _ in range(5):
+        frequency, refine, at_least, self.work = 9 / s, 1, 0.0, 0
+        for _ in range(7):
             self.nodes = [
                 f.nodes(c, min(others), max(others), frequency, refine) for f in self.factors
             ]
@@ -475,14 +486,19 @@ class _Integral:
                 (o, sum(f.rounds * n.log_moment_bound(o) for f, n in self._pairs())) for o in others
             ]
             self._choose_period(s, epsilon)
-            reached = self._sum_frequencies(s)
+            reached = self._sum_frequencies(s, at_least)
             if reached > 1.5 * frequency:
                 frequency = reached
                 continue
             self.e2 = self._frequency_tail(reached, s)
             if self.e2 * c * (1 + c) * s < 1e-13:
                 break
-            refine *= 2.5
+            # Where the nodes are good, |phi|^T has come back: sum further. Else refine.
+            come_back = self._still_large
+            if come_back and all(n.quadrature_error(come_back) < 1e-6 for n in self.nodes):
+                at_least = 1.05 * come_back
+            else:
+                refine *= 2.5
         self._bound()
 
     def _pairs(self):
@@ -513,7 +529,7 @@ class _Integral:
         self.period = best[1]
         self.spacing = 2 * math.pi / self.period
 
-    def _sum_frequencies(self, s):
+    def _sum_frequencies(self, s, at_least=0.0):
         """Evaluate phi^T / (z (z+1)) on y = 0, spacing, ... until it is negligible."""
         c, blocks, rounding, start = self.c, [], [], 0
         size = max(len(n.weights) for n in self.nodes)
@@ -531,7 +547,7 @@ class _Integral:
             blocks.append(np.exp(log_power) / (z * (z + 1)))
             rounding.append(error)
             start += count
-            if abs(blocks[-1][-1]) * c * (c + 1) < math.exp(-42):
+            if abs(blocks[-1][-1]) * c * (c + 1) < math.exp(-42) and start * self.spacing > at_least:
                 break
             count = max(1, min(2 * count, 4096, _BLOCK // size))
             self.work += count * size
@@ -587,8 +603,10 @@ class _Integral:
         # What an interval may contribute, next to a sum of about 1 / (c (1 + c) s).
         size = self.c * (1 + self.c) * s
         enough = lambda y, length: -38 - np.log(size * length / (y * y))
-        if np.any(self._log_modulus(squares) > enough(ends, 0.4 * ends)):
-            return math.inf  # finer nodes are needed
+        large = self._log_modulus(squares) > enough(ends, 0.4 * ends)
+        self._still_large = float(ends[large].max()) if large.any() else 0.0
+        if large.any():
+            return math.inf
         while True:
             # On an interval a function exceeds its ends by length^2 / 8 max|f''|.
             lengths = np.diff(ends)

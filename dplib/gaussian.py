@@ -34,20 +34,24 @@ def delta(mu, epsilon) -> float:
     Exact up to rounding (relative 1e-12); 0.0 where the value is below the
     smallest float (see `log_delta`). Raises ValueError or TypeError on bad input.
     """
-    mu, epsilon = check.real("mu", mu, at_least=0), check.real("epsilon", epsilon)
+    mu, epsilon = check.mu(mu), check.real("epsilon", epsilon, at_least=-1e100, at_most=1e100)
     return math.exp(_log_delta(mu, epsilon))
 
 
 def log_delta(mu, epsilon) -> float:
     """log of `delta`; -inf where delta is exactly zero (mu = 0 and epsilon >= 0)."""
-    mu, epsilon = check.real("mu", mu, at_least=0), check.real("epsilon", epsilon)
+    mu, epsilon = check.mu(mu), check.real("epsilon", epsilon, at_least=-1e100, at_most=1e100)
     return _log_delta(mu, epsilon)
 
 
 def _log_delta(mu, epsilon):
     if mu == 0:
         return math.log(-math.expm1(epsilon)) if epsilon < 0 else -math.inf
-    return float(log_tail_difference(epsilon / mu - mu / 2, mu))
+    x = epsilon / mu - mu / 2
+    # So far out that x^2 overflows, delta is 0 or 1 beyond doubt.
+    if abs(x) > 1e150:
+        return -math.inf if x > 0 else 0.0
+    return float(log_tail_difference(x, mu))
 
 
 def epsilon(mu, delta) -> float:
@@ -55,7 +59,7 @@ def epsilon(mu, delta) -> float:
 
     mu : sensitivity over noise standard deviation, at least 0. delta : in (0, 1).
     """
-    mu, delta = check.real("mu", mu, at_least=0), check.delta(delta)
+    mu, delta = check.mu(mu), check.delta(delta)
     if mu == 0 or _log_delta(mu, 0.0) <= math.log(delta):
         return 0.0
     from scipy import optimize  # here, because it doubles the time of `import dplib`

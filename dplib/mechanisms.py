@@ -30,6 +30,7 @@ class _Mechanism:
         "contour" or "lattice". Raises ValueError or TypeError on bad input,
         NoBracketError where no useful bracket can be computed.
         """
+        accounting.check_request(direction, method, epsilon=epsilon)
         return accounting.delta(self.composition(), epsilon, direction, method)
 
     def epsilon(self, delta, direction="both", method="auto") -> Bracket:
@@ -37,6 +38,7 @@ class _Mechanism:
 
         Arguments and errors as for `delta`.
         """
+        accounting.check_request(direction, method, delta=delta)
         return accounting.epsilon(self.composition(), delta, direction, method)
 
 
@@ -66,7 +68,7 @@ class PoissonDPSGD(_Mechanism):
         check.noise_multiplier(self.noise_multiplier)
         check.probability("sampling_probability", self.sampling_probability)
         check.whole("steps", self.steps, at_least=1)
-        check.whole("group_size", self.group_size, at_least=1)
+        check.whole("group_size", self.group_size, at_least=1, at_most=10**8)
 
     def composition(self):
         pair = mixtures.binomial(self.group_size, self.sampling_probability, self.noise_multiplier)
@@ -102,7 +104,7 @@ class FixedBatchDPSGD(_Mechanism):
         check.whole("dataset_size", self.dataset_size, at_least=1)
         check.whole("batch_size", self.batch_size, at_least=1, at_most=self.dataset_size)
         check.whole("steps", self.steps, at_least=1)
-        check.whole("group_size", self.group_size, at_least=1)
+        check.whole("group_size", self.group_size, at_least=1, at_most=10**6)
 
     def composition(self):
         pair = mixtures.hypergeometric(
@@ -131,7 +133,7 @@ class LastIterate(_Mechanism):
     def __post_init__(self):
         check.noise_multiplier(self.noise_multiplier)
         check.probability("sampling_probability", self.sampling_probability)
-        check.whole("steps", self.steps, at_least=1)
+        check.whole("steps", self.steps, at_least=1, at_most=10**8)
 
     def composition(self):
         steps = int(self.steps)

@@ -120,7 +120,8 @@ class Mixture:
     def density(self, x):
         """Density of P at x."""
         x, scalar = check.grid("x", x)
-        log_density = self.log_density(x.ravel() / self.noise_multiplier).reshape(x.shape)
+        u = np.clip(x.ravel() / self.noise_multiplier, -1e150, 1e150)
+        log_density = self.log_density(u).reshape(x.shape)
         return _like(np.exp(log_density) / self.noise_multiplier, scalar)
 
     def reference_density(self, x):
@@ -291,7 +292,7 @@ def binomial(trials, probability, noise_multiplier) -> Mixture:
     trials : k >= 0. probability : q in [0, 1]. noise_multiplier : sigma > 0.
     k = 0 or q = 0 gives the trivial pair, q = 1 the plain Gaussian.
     """
-    k = check.whole("trials", trials, at_least=0)
+    k = check.whole("trials", trials, at_least=0, at_most=10**8)
     q = check.probability("probability", probability)
     sigma = check.noise_multiplier(noise_multiplier)
     if k == 0 or q == 0:
@@ -320,7 +321,7 @@ def hypergeometric(batch_size, dataset_size, group_size, noise_multiplier) -> Mi
     """
     n = check.whole("dataset_size", dataset_size, at_least=1)
     b = check.whole("batch_size", batch_size, at_least=1, at_most=n)
-    k = check.whole("group_size", group_size, at_least=0)
+    k = check.whole("group_size", group_size, at_least=0, at_most=10**6)
     sigma = check.noise_multiplier(noise_multiplier)
     top = min(b, k)
     if top == 0:
@@ -346,6 +347,7 @@ def product(probabilities, sensitivities, noise_multiplier, *, limit=1_000_000) 
     c = check.vector("sensitivities", sensitivities, at_least=0)
     p = check.vector("probabilities", probabilities, at_least=0, at_most=1)
     sigma = check.noise_multiplier(noise_multiplier)
+    limit = check.whole("limit", limit, at_least=1)
     if len(c) != len(p):
         raise ValueError(
             f"sensitivities must have one entry per probability ({len(p)}); got {len(c)}"
@@ -470,8 +472,9 @@ def _large_binomial(k, q):
     logs -= logs.max()
     support = np.arange(j[0], j[-1] + 2)
     keep = logs > -1500
-    # A pairwise-free running sum of n terms near the mode: n roundings of small numbers.
-    error = EPS * float(8 + np.abs(ratios[logs[1:] > -100]).sum() + 2 * np.sqrt(keep.sum()))
+    # Each ratio rounds with its two parts, and the running sum adds these errors up.
+    parts = np.abs(np.log((k - j) / (j + 1.0))) + abs(math.log(q)) + abs(math.log1p(-q)) + 2
+    error = EPS * float(8 + parts[logs[1:] > -100].sum())
     return support[keep], logs[keep], error
 
 

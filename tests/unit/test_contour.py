@@ -59,7 +59,7 @@ def losses():
 @pytest.mark.parametrize("value", losses(), ids=lambda v: v["id"])
 def test_losses_stay_within_their_allowance(value):
     mixture = pair(value["params"])
-    x, truth = float(value["x"]), float(value["loss"])
+    x, truth = float(value["x"]), float(value["log_ratio"])
     u = np.array([x / mixture.noise_multiplier])
     got, slope = (float(part[0]) for part in mixture.log_ratio_and_slope(u))
     size = 1 + abs(truth)
