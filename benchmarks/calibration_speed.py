@@ -1,5 +1,6 @@
 """Claim: the noise multiplier that meets a target is found within 50 ms."""
 
+import contextlib
 import dataclasses
 import sys
 
@@ -20,8 +21,13 @@ PEER_TARGET = "k=1, T=2000"
 
 
 def run_workload():
-    """Every target once (for the memory benchmark)."""
-    return len([dplib.calibrate(m, epsilon=e, delta=d) for m, e, d in TARGETS.values()])
+    """Every target once, for the memory benchmark: how many were answered."""
+    answered = 0
+    for mechanism, epsilon, delta in TARGETS.values():
+        with contextlib.suppress(dplib.NoBracketError):
+            dplib.calibrate(mechanism, epsilon=epsilon, delta=delta)
+            answered += 1
+    return answered
 
 
 def timed(mechanism, epsilon, delta):

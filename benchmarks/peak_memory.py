@@ -6,9 +6,11 @@ from _common import Report, in_fresh_process
 
 WORKLOADS = {
     "import dplib": ("peak_memory", "only_import"),
-    "all reference values": ("reference_values", "run_workload"),
+    "reference values, group and figures": ("reference_values", "run_workload", "group", "group_figures"),
+    "reference values, oracle": ("reference_values", "run_workload", "oracle"),
     "epsilon, the grid": ("epsilon_speed", "run_workload"),
-    "lattice, the grid": ("lattice_speed", "run_workload"),
+    "lattice, 2,000 rounds": ("lattice_speed", "run_workload", 2_000),
+    "lattice, a million rounds": ("lattice_speed", "run_workload", 1_000_000),
     "calibration": ("calibration_speed", "run_workload"),
     "points of both figures": ("figure_points", "run_workload"),
 }
@@ -24,17 +26,18 @@ def only_import():
 def main():
     report = Report("peak_memory", "Peak resident memory")
     rows = []
-    for name, (module, function) in WORKLOADS.items():
-        done = in_fresh_process(module, function)
+    for name, (module, function, *arguments) in WORKLOADS.items():
+        done = in_fresh_process(module, function, *arguments)
         if "failure" in done:
             report.wrong(f"{name}: {done['failure']}")
             continue
         rows.append(
-            {"workload": name, "computations": done["answer"], "peak MB": done["peak_mb"], "s": done["wall"]}
+            {"workload": name, "answered": done["answer"], "peak MB": done["peak_mb"], "s": done["wall"]}
         )
     report.table("One process each", rows)
     report.say("")
-    report.claim("largest peak", max(r["peak MB"] for r in rows), at_most=MEGABYTES, unit="MB")
+    for row in rows:
+        report.claim(row["workload"], row["peak MB"], at_most=MEGABYTES, unit="MB")
     return report.close()
 
 
