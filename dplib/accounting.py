@@ -16,7 +16,7 @@ from scipy import special
 from . import _validate as check
 from . import contour, gaussian, lattice
 from .gaussian import TAIL_ERROR
-from .mixtures import EPS, Mixture
+from .mixtures import EPS, Mixture, log_sum_exp
 from .results import Bracket, NoBracketError
 
 METHODS = ("auto", "contour", "lattice")
@@ -199,7 +199,7 @@ def _choose(method, by_contour, by_lattice, width):
     if not found:
         raise NoBracketError("no accountant's bound closes here: " + "; ".join(reasons))
     best = min(found, key=width)
-    if width(best) > _USELESS and best.upper > 1e-300:
+    if width(best) > _USELESS:
         raise NoBracketError(
             f"the best certified bracket, [{best.lower:g}, {best.upper:g}] by the {best.method}, "
             "is too wide to be useful; more rounds, a larger sampling probability or a larger "
@@ -229,7 +229,7 @@ def _one_round_at(mixture, u, direction):
         log_second = float(mixture.log_ratio(u)[0]) + float(special.log_ndtr(-u[0]))
     else:
         log_second = -float(mixture.log_ratio(u)[0]) + float(
-            special.logsumexp(mixture.log_probabilities + special.log_ndtr(u[0] - mixture.shifts))
+            log_sum_exp(mixture.log_probabilities + special.log_ndtr(u[0] - mixture.shifts))
         )
     slope = math.exp(min(log_second - value, 700.0))
     slack = 4 * TAIL_ERROR * (1 + abs(value)) + mixture.log_probability_error

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from .mixtures import EPS
+from .mixtures import EPS, log_sum_exp
 from .results import Bracket, NoBracketError
 
 _NEGLIGIBLE = 46.0  # e^-46 = 1e-20: what may be left out before it is bounded
@@ -210,8 +210,8 @@ class _Nodes:
                 right.append(ends[1] - math.log(high - w * self.slope[-1]))
             if w >= 1:
                 heights, centres, slack = factor._humps(c)
-                left.append(slack + special.logsumexp(heights + special.log_ndtr(low - centres)))
-                right.append(slack + special.logsumexp(heights + special.log_ndtr(centres - high)))
+                left.append(slack + log_sum_exp(heights + special.log_ndtr(low - centres)))
+                right.append(slack + log_sum_exp(heights + special.log_ndtr(centres - high)))
         else:
             if low < w * self.slope[0]:
                 left.append(ends[0] - math.log(w * self.slope[0] - low))
@@ -234,7 +234,7 @@ class _Nodes:
         factor, h = self.factor, self.step
         w = factor.power(c)
         weights = self.base + c * self.loss
-        log_moment = special.logsumexp(weights) + math.log(h)
+        log_moment = log_sum_exp(weights) + math.log(h)
         bend = h * h / 8 * (1 + max(-w, 0.0) * factor.variance)
         cells = np.maximum(weights[:-1], weights[1:]) + bend + math.log(h)
         mean = self.slope[1:]
@@ -251,7 +251,7 @@ class _Nodes:
             )
 
         lines = np.logaddexp(
-            special.logsumexp(cells + log_line(mean), axis=1),
+            log_sum_exp(cells + log_line(mean)),
             log_tail + log_line(np.array([factor.shift]))[:, 0],
         )
         a = a[:, 0]
@@ -263,7 +263,7 @@ class _Nodes:
 
     def log_moment_bound(self, c):
         """Upper bound on log E exp(c L) for another tilt c on the same nodes."""
-        value = special.logsumexp(self.base + c * self.loss) + math.log(self.step)
+        value = log_sum_exp(self.base + c * self.loss) + math.log(self.step)
         error = self.quadrature_error(0.0, c)
         if not error < 0.5:
             return math.inf

@@ -31,7 +31,7 @@ import numpy as np
 from scipy import fft, special
 
 from .gaussian import LOG_SQRT_2PI
-from .mixtures import EPS
+from .mixtures import EPS, log_sum_exp
 from .results import Bracket, NoBracketError
 
 _LARGEST = 2**21  # lattice points of the transform: about 100 MB at the peak
@@ -72,7 +72,7 @@ class _Step:
             return float(special.log_ndtr(u if high else -u))
         z = u - self.mixture.shifts
         return float(
-            special.logsumexp(self.mixture.log_probabilities + special.log_ndtr(-z if high else z))
+            log_sum_exp(self.mixture.log_probabilities + special.log_ndtr(-z if high else z))
         )
 
     def cut_below(self, loss):
@@ -574,8 +574,8 @@ def side_epsilon(composition, delta, direction, relative_width=1e-7) -> Bracket:
     solver = _Solver(composition, direction, log_delta=log_delta)
     best = None
     for upper, lower in solver.brackets(relative_width):
-        high = _crossing(upper.log_bound, log_delta, solver, +1)
-        low = _crossing(lower.log_bound, log_delta, solver, -1) if lower else 0.0
+        high = _crossing(upper.log_bound, log_delta, solver, +1, relative_width)
+        low = _crossing(lower.log_bound, log_delta, solver, -1, relative_width) if lower else 0.0
         if low > high:
             raise AssertionError("lattice bounds crossed: please report this input")
         if math.isfinite(high) and (best is None or high - low < best.width):
@@ -589,7 +589,7 @@ def side_epsilon(composition, delta, direction, relative_width=1e-7) -> Bracket:
     return best
 
 
-def _crossing(log_bound, log_delta, solver, side):
+def _crossing(log_bound, log_delta, solver, side, relative_width):
     """Certified end: side +1, some eps >= 0 with bound <= delta; side -1, bound >= delta.
 
     The search starts at the Chernoff value: far from it the tilt is wrong and the
@@ -621,12 +621,13 @@ def _crossing(log_bound, log_delta, solver, side):
                 break
             high, high_gap = x, value
     for _ in range(80):
-        if high - low <= 1e-9 * high:
+        if high - low <= 0.02 * relative_width * high:
             break
         if math.isfinite(high_gap) and math.isfinite(low_gap):
             x = low + (high - low) * low_gap / (low_gap - high_gap)
             # Aim just past the secant's point, so that both ends close in.
-            x += 1e-10 * high if low_gap > -high_gap else -1e-10 * high
+            nudge = 0.008 * relative_width * high
+            x += nudge if x - low < high - x else -nudge
             x = min(max(x, low + 1e-3 * (high - low)), high - 1e-3 * (high - low))
         else:
             x = (low + high) / 2

@@ -66,7 +66,7 @@ class Mixture:
         np.logaddexp.at(merged, group, log_p)
         keep = merged > -np.inf
         values, merged = values[keep], merged[keep]
-        merged -= special.logsumexp(merged)
+        merged -= log_sum_exp(merged)
         if len(values) == 1:
             merged[:] = 0.0
         for name, value in (
@@ -258,7 +258,7 @@ class Mixture:
         else:
             x = np.broadcast_to(-u[:, None], (len(u), len(a)))
             log_weights = log_p + a * (u[:, None] - a / 2) - self.log_ratio(u)[:, None]
-        return special.logsumexp(log_weights + log_tail_difference(x, a), axis=1)
+        return log_sum_exp(log_weights + log_tail_difference(x, a))
 
     def _posterior(self, u, moments):
         u = np.asarray(u, float)
@@ -445,6 +445,14 @@ class VectorMixture:
         return _like(np.array(values).reshape(epsilon.shape), scalar)
 
 
+def log_sum_exp(terms):
+    """log sum exp over the last axis, for finite or -inf terms."""
+    top = terms.max(axis=-1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(terms - top).sum(axis=-1)) + top[..., 0]
+
+
 def _like(array, scalar):
     return float(array) if scalar else array
 
@@ -536,7 +544,7 @@ def _blocks(a, log_p, u):
     1e-17 of the kept one.
     """
     many = len(a) > 64
-    rows = 64 if many else max(16, _CHUNK // len(a))
+    rows = 512 if many else max(16, _CHUNK // len(a))
     for start in range(0, len(u), rows):
         block = slice(start, min(start + rows, len(u)))
         if not many:

@@ -14,12 +14,18 @@ def hard(case):
     return case.rounds <= 20 or any(float(p.get("q", 1)) < 1e-3 for p in parts)
 
 
+def sample(cases):
+    """All quick cases, and every third of those that the lattice needs a second or two for."""
+    few = [c for c in cases if c.rounds > 1 and hard(c)]
+    return [c for c in cases if c not in few] + few[::3]
+
+
 def slack(case):
     """Room for the printed digits, and for inputs that are decimals rather than doubles."""
     return case.tolerance + 1e-13 * (1 + abs(case.log_delta))
 
 
-@pytest.mark.parametrize("case", cases("oracle") + cases("group"), ids=str)
+@pytest.mark.parametrize("case", sample(cases("oracle") + cases("group")), ids=str)
 def test_delta_of_every_reference_value_is_inside(case):
     composition = case.composition()
     if math.isinf(case.log_delta):
@@ -38,7 +44,9 @@ def test_delta_of_every_reference_value_is_inside(case):
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in cases("oracle") + cases("group") if -690 < c.log_delta < 0], ids=str
+    "case",
+    [c for c in sample(cases("oracle") + cases("group")) if -690 < c.log_delta < 0],
+    ids=str,
 )
 def test_epsilon_of_every_reference_value_is_inside(case):
     try:

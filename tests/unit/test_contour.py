@@ -78,12 +78,12 @@ def test_quadrature_bound_is_not_vacuous():
     fine = factor.nodes(0.5, 0.5, 0.5, 1.0, 1)
     low, high = factor.window(0.5, 0.5)
     errors = []
-    for step in (1.6, 1.1, 0.8):
+    for step in (2.4, 1.6, 1.1):
         coarse = contour._Nodes(factor, 0.5, low, step, int((high - low) / step) + 2)
         error = abs(math.expm1(coarse.log_moment - fine.log_moment))
         errors.append(error)
         assert error <= coarse.quadrature_error(0.0)
-    assert errors[0] > 1e-4
+    assert errors[0] > 1e-4  # visible: the bound was put to the test
 
 
 def test_moduli_are_bounded_far_beyond_the_nodes():

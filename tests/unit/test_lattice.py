@@ -14,7 +14,7 @@ COMPOSED = [
 ]
 
 
-@pytest.mark.parametrize("case", COMPOSED[::2], ids=str)
+@pytest.mark.parametrize("case", COMPOSED[::3], ids=str)
 def test_delta_is_inside_the_bracket(case):
     try:
         bracket = lattice.side_log_delta(case.composition(), case.epsilon, case.direction, 1e-3)
@@ -24,7 +24,7 @@ def test_delta_is_inside_the_bracket(case):
     assert bracket.lower - room <= case.log_delta <= bracket.upper + room
 
 
-@pytest.mark.parametrize("case", [c for c in COMPOSED[1::4] if -690 < c.log_delta], ids=str)
+@pytest.mark.parametrize("case", [c for c in COMPOSED[1::6] if -690 < c.log_delta], ids=str)
 def test_epsilon_is_inside_the_bracket(case):
     try:
         bracket = lattice.side_epsilon(case.composition(), case.delta, case.direction, 1e-3)

@@ -1,0 +1,301 @@
+"""The accountants' entry: one round in closed form, directions, the choice of the method, merged compositions."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dplib import Bracket, NoBracketError, accounting, contour, gaussian, lattice, mixtures
+from dplib.mixtures import Mixture
+
+PAIR = mixtures.binomial(2, 0.05, 1.0)
+OTHER = mixtures.binomial(1, 0.1, 2.0)
+TRIVIAL = mixtures.binomial(3, 0.0, 1.0)
+DIRECTIONS = ("remove", "add")
+ANSWERS = [
+    lambda composition, *rest, **more: accounting.delta(composition, 1.0, *rest, **more),
+    lambda composition, *rest, **more: accounting.log_delta(composition, 1.0, *rest, **more),
+    lambda composition, *rest, **more: accounting.epsilon(composition, 1e-6, *rest, **more),
+]
+IDS = ["delta", "log_delta", "epsilon"]
+
+
+def exact_delta(pair, epsilon, direction):
+    """One round in 60 digits: the threshold by Newton's method from above (the loss is convex in x)."""
+    with mp.workdps(60):
+        sigma, level = mp.mpf(pair.noise_multiplier), mp.mpf(epsilon if direction == "remove" else -epsilon)
+        atoms = [(mp.mpf(s), mp.exp(mp.mpf(w))) for s, w in zip(pair.sensitivities, pair.log_probabilities)]
+        if mp.exp(level) <= sum(p for s, p in atoms if s == 0):
+            return mp.mpf(0)
+        terms = lambda x: [p * mp.exp((s * x - s * s / 2) / sigma**2) for s, p in atoms]
+        x = mp.mpf(1)
+        while mp.fsum(terms(x)) < mp.exp(level):
+            x *= 2
+        for _ in range(2000):
+            values = terms(x)
+            slope = mp.fsum(s * t for (s, _), t in zip(atoms, values)) / mp.fsum(values) / sigma**2
+            step = (mp.log(mp.fsum(values)) - level) / slope
+            x -= step
+            if abs(step) < mp.mpf(10) ** -45 * (1 + abs(x)):
+                break
+        tail = lambda y: mp.erfc(y / sigma / mp.sqrt(2)) / 2
+        if direction == "remove":
+            return mp.fsum(p * tail(x - s) for s, p in atoms) - mp.exp(level) * tail(x)
+        return tail(-x) - mp.exp(-level) * mp.fsum(p * tail(s - x) for s, p in atoms)
+
+
+@st.composite
+def one_rounds(draw):
+    kind = draw(st.sampled_from(["poisson", "fixed", "any"]))
+    sigma = draw(st.floats(0.3, 20))
+    if kind == "poisson":
+        return mixtures.binomial(draw(st.integers(1, 30)), draw(st.floats(1e-9, 0.9)), sigma)
+    if kind == "fixed":
+        return mixtures.hypergeometric(draw(st.integers(1, 20)), draw(st.integers(20, 2000)), draw(st.integers(1, 9)), sigma)
+    weights = np.array(draw(st.lists(st.floats(1e-6, 1), min_size=3, max_size=3)))
+    return Mixture(draw(st.lists(st.floats(0.1, 3), min_size=3, max_size=3)), weights / weights.sum(), sigma)
+
+
+# --- one round ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=80)
+@given(one_rounds(), st.floats(0, 6), st.sampled_from(DIRECTIONS))
+def test_one_round_delta_is_bracketed_by_the_closed_form(pair, epsilon, direction):
+    """[G-2.8]"""
+    bracket = accounting.delta(pair, epsilon, direction)
+    exact = exact_delta(pair, epsilon, direction)
+    assert bracket.lower <= exact <= bracket.upper or bracket.upper <= 1e-300
+    assert bracket.method == "closed form"
+
+
+@settings(max_examples=80)
+@given(one_rounds(), st.floats(math.log(1e-100), math.log(0.5)), st.sampled_from(DIRECTIONS))
+def test_one_round_epsilon_is_bracketed_by_the_closed_form(pair, log_delta, direction):
+    """[G-2.8] delta at the two ends, in 60 digits, lies on the two sides of the target."""
+    delta = math.exp(log_delta)
+    bracket = accounting.epsilon(pair, delta, direction)
+    assert exact_delta(pair, bracket.upper, direction) <= delta
+    assert bracket.lower == 0 or exact_delta(pair, bracket.lower, direction) >= delta
+    assert bracket.method == "closed form" and bracket.width <= 1e-9 * (1 + bracket.upper)
+
+
+@settings(max_examples=80)
+@given(st.floats(1e-4, 50), st.integers(1, 10**6), st.floats(math.log(1e-200), math.log(0.9)))
+def test_plain_gaussians_are_bracketed_by_the_formula(sigma, rounds, log_delta):
+    """[C-6], [C-7] mu = sqrt(T) / sigma; both ends checked in 110 digits."""
+    delta, pair = math.exp(log_delta), Mixture([1.0], [1.0], 1000 * sigma)
+    bracket = accounting.epsilon([(pair, rounds)], delta)
+
+    def exact(epsilon):
+        with mp.workdps(110):
+            mu = mp.sqrt(rounds) * mp.mpf(1) / mp.mpf(1000 * sigma)
+            tail = lambda x: mp.erfc(x / mp.sqrt(2)) / 2
+            return tail(epsilon / mu - mu / 2) - mp.exp(epsilon) * tail(epsilon / mu + mu / 2)
+
+    assert exact(mp.mpf(bracket.upper)) <= delta
+    assert bracket.lower == 0 or exact(mp.mpf(bracket.lower)) >= delta
+    back = accounting.delta([(pair, rounds)], bracket.upper)
+    assert back.lower <= exact(mp.mpf(bracket.upper)) <= back.upper
+    assert bracket.method == back.method == "closed form"
+
+
+def test_gaussians_of_different_size_compose_in_squares():
+    """[C-7]"""
+    parts = [(Mixture([1.0], [1.0], 2.0), 3), (Mixture([2.0], [1.0], 5.0), 7), (TRIVIAL, 4)]
+    mu = math.sqrt(3 / 4 + 7 * 4 / 25)
+    for direction in (*DIRECTIONS, "both"):
+        bracket = accounting.epsilon(parts, 1e-6, direction)
+        assert bracket.lower * (1 - 1e-12) <= gaussian.epsilon(mu, 1e-6) <= bracket.upper * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("method", ["auto", "contour", "lattice"])
+def test_one_round_uses_the_closed_form_whatever_the_method(method):
+    for answer in ANSWERS:
+        assert answer(PAIR, method=method) == answer([(PAIR, 1)], method="auto")
+        assert answer(PAIR, method=method).method == "closed form"
+
+
+# --- directions -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=IDS)
+@pytest.mark.parametrize("composition", [PAIR, [(PAIR, 400)], [(PAIR, 200), (OTHER, 300)]], ids=["one", "many", "mixed"])
+def test_both_is_the_larger_of_the_two(answer, composition):
+    """[C-3]"""
+    remove, add = (answer(composition, d) for d in DIRECTIONS)
+    assert remove.upper != add.upper
+    both = answer(composition, "both")
+    assert both == answer(composition) == max(remove, add, key=lambda b: b.upper)
+
+
+def test_overlapping_directions_keep_the_best_of_both_ends(monkeypatch):
+    """The larger of two bracketed numbers lies between the larger lower and the larger upper end."""
+    sides = {"remove": Bracket(1.0, 4.0, "contour"), "add": Bracket(2.0, 3.0, "lattice")}
+    monkeypatch.setattr(accounting, "_side_epsilon", lambda parts, delta, direction, method: sides[direction])
+    assert accounting.epsilon([(PAIR, 400)], 1e-6) == Bracket(2.0, 4.0, "contour")
+    assert accounting.epsilon([(PAIR, 400)], 1e-6, "add") == sides["add"]
+
+
+def test_an_add_loss_beyond_its_largest_value_has_delta_zero():
+    """Adding, one round loses at most -log p_0; beyond the sum of these delta is exactly zero."""
+    top = -10 * 2 * math.log(0.95)
+    assert accounting.delta([(PAIR, 10)], top * 1.001, "add") == Bracket(0.0, 0.0, "closed form")
+    assert accounting.delta(PAIR, top / 10 * 1.001, "add") == Bracket(0.0, 0.0, "closed form")
+    assert accounting.delta(PAIR, top / 10 * 0.9, "add").lower > 0
+    for delta in (1e-300, 1e-12):
+        assert accounting.epsilon(PAIR, delta, "add").upper <= top / 10 * (1 + 1e-12)
+    with pytest.raises(NoBracketError, match="delta is exactly zero at epsilon = 30"):
+        accounting.log_delta([(PAIR, 10)], 30.0, "add")
+    assert accounting.log_delta([(PAIR, 10)], 30.0, "remove") == accounting.log_delta([(PAIR, 10)], 30.0)
+
+
+# --- compositions ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=IDS)
+def test_repeats_are_joined_and_trivial_pairs_dropped(answer):
+    joined = answer([(PAIR, 400), (OTHER, 30)])
+    for same in (
+        [(PAIR, 100), (OTHER, 10), (PAIR, 300), (OTHER, 20)],
+        [(TRIVIAL, 50), (PAIR, 400), (TRIVIAL, 1), (OTHER, 30)],
+        ((PAIR, 400.0), (OTHER, np.int64(30))),
+        iter([(PAIR, 400), (OTHER, 30)]),
+    ):
+        assert answer(same) == joined
+    assert answer([(PAIR, 1), (TRIVIAL, 7)]) == answer(PAIR)
+
+
+def test_merged_lists_each_pair_once():
+    assert accounting.merged(PAIR) == [(PAIR, 1)]
+    assert accounting.merged([(PAIR, 2), (TRIVIAL, 5), (OTHER, 1), (PAIR, 3)]) == [(PAIR, 5), (OTHER, 1)]
+    assert accounting.merged([(TRIVIAL, 5)]) == []
+
+
+def test_the_order_of_the_parts_does_not_matter():
+    first = accounting.epsilon([(PAIR, 300), (OTHER, 500)], 1e-6)
+    second = accounting.epsilon([(OTHER, 500), (PAIR, 300)], 1e-6)
+    assert first.upper == pytest.approx(second.upper, rel=1e-9)
+
+
+def test_equal_pairs_made_twice_count_like_one():
+    """They are not joined, being different objects, but the numbers agree."""
+    twin = mixtures.binomial(2, 0.05, 1.0)
+    once = accounting.epsilon([(PAIR, 400)], 1e-6)
+    twice = accounting.epsilon([(PAIR, 150), (twin, 250)], 1e-6)
+    assert max(once.lower, twice.lower) <= min(once.upper, twice.upper)
+
+
+@pytest.mark.parametrize("composition", [TRIVIAL, [(TRIVIAL, 10**6)], Mixture([0.0], [1.0], 1e-3)])
+def test_nothing_at_stake_costs_nothing(composition):
+    for direction in (*DIRECTIONS, "both"):
+        assert accounting.epsilon(composition, 1e-100, direction) == Bracket(0.0, 0.0, "closed form")
+        assert accounting.delta(composition, 0.0, direction) == Bracket(0.0, 0.0, "closed form")
+        with pytest.raises(NoBracketError, match="no logarithm"):
+            accounting.log_delta(composition, 0.0, direction)
+
+
+def test_log_delta_is_the_logarithm_of_delta():
+    for composition in (PAIR, [(PAIR, 400)]):
+        for direction in DIRECTIONS:
+            delta, log_delta = (f(composition, 0.5, direction) for f in (accounting.delta, accounting.log_delta))
+            assert math.log(delta.upper) == pytest.approx(log_delta.upper, rel=1e-12)
+            assert math.log(delta.lower) == pytest.approx(log_delta.lower, rel=1e-12)
+            assert delta.method == log_delta.method
+
+
+# --- the choice of the method -----------------------------------------------------------------------------
+
+
+class Routes:
+    """Stands in for the two accountants and counts how often each is asked."""
+
+    def __init__(self, monkeypatch, by_contour, by_lattice):
+        self.asked = []
+        for module, name, answer in [(contour, "contour", by_contour), (lattice, "lattice", by_lattice)]:
+            for function in ("side_epsilon", "side_log_delta"):
+                monkeypatch.setattr(module, function, self._route(name, answer))
+
+    def _route(self, name, answer):
+        def route(*_args, **_kwargs):
+            self.asked.append(name)
+            if isinstance(answer, str):
+                raise NoBracketError(answer)
+            return Bracket(*answer, name)
+
+        return route
+
+
+def ask(method="auto"):
+    return accounting.epsilon([(PAIR, 400)], 1e-6, "remove", method)
+
+
+def test_a_narrow_contour_answer_stands(monkeypatch):
+    routes = Routes(monkeypatch, (2.0, 2.0 + 1e-9), (2.0, 2.0))
+    assert ask().method == "contour" and routes.asked == ["contour"]
+
+
+def test_a_wide_contour_answer_is_compared_with_the_lattice(monkeypatch):
+    routes = Routes(monkeypatch, (2.0, 2.1), (2.0, 2.0001))
+    assert ask() == Bracket(2.0, 2.0001, "lattice") and routes.asked == ["contour", "lattice"]
+    Routes(monkeypatch, (2.0, 2.1), (1.9, 2.2))
+    assert ask() == Bracket(2.0, 2.1, "contour")
+
+
+def test_a_refusing_contour_is_replaced_by_the_lattice(monkeypatch):
+    routes = Routes(monkeypatch, "too few rounds", (2.0, 2.0001))
+    assert ask() == Bracket(2.0, 2.0001, "lattice") and routes.asked == ["contour", "lattice"]
+
+
+def test_a_refusing_lattice_leaves_the_contour(monkeypatch):
+    Routes(monkeypatch, (2.0, 2.1), "too many points")
+    assert ask() == Bracket(2.0, 2.1, "contour")
+
+
+def test_a_named_method_is_the_only_one_asked(monkeypatch):
+    routes = Routes(monkeypatch, (2.0, 2.0 + 1e-9), (2.0, 2.0 + 1e-9))
+    assert ask("lattice").method == "lattice" and routes.asked == ["lattice"]
+    routes = Routes(monkeypatch, "too few rounds", (2.0, 2.0))
+    with pytest.raises(NoBracketError, match="too few rounds"):
+        ask("contour")
+    assert routes.asked == ["contour"]
+
+
+def test_two_refusals_are_one_clear_error(monkeypatch):
+    Routes(monkeypatch, "too few rounds", "too many points")
+    with pytest.raises(NoBracketError, match="too few rounds; too many points"):
+        ask()
+
+
+@pytest.mark.parametrize("call", [ask, lambda: accounting.delta([(PAIR, 400)], 1.0, "remove")])
+def test_a_useless_bracket_is_an_error_not_a_number(monkeypatch, call):
+    Routes(monkeypatch, (0.1, 2.0), (0.2, 2.0))
+    with pytest.raises(NoBracketError, match=r"\[0.2, 2\] by the lattice, is too wide to be useful"):
+        call()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda: accounting.delta(Mixture([0.0, 1.0], [0.5, 0.5], 1.0), 1e300),
+        lambda: accounting.delta([(mixtures.binomial(1, 0.01, 1.0), 100)], 1e300),
+        lambda: accounting.delta([(mixtures.binomial(1, 0.01, 1.0), 100)], 1e6),
+        lambda: accounting.delta(Mixture([1.0], [1.0], 1.0), 1e300),
+        lambda: accounting.epsilon([(mixtures.hypergeometric(5, 100, 9, 0.05), 1000)], 1e-6, "add"),
+        lambda: accounting.epsilon([(mixtures.binomial(1, 1e-6, 0.05), 5)], 1e-10),
+        lambda: accounting.delta(Mixture([0.0, 1.0], [0.5, 0.5], 1e60), 1.0),
+        lambda: accounting.delta([(Mixture([1.0], [1.0], 1e99), 2)], 0.0),
+    ],
+    ids=["eps 1e300", "eps 1e300, 100 rounds", "eps 1e6, 100 rounds", "Gaussian", "tiny noise", "few rounds", "huge noise", "huge noise, Gaussian"],
+)
+def test_extreme_but_valid_input_gives_a_bracket_or_a_clear_error(answer):
+    """Never a crash from the inside, and never a number that is not one."""
+    try:
+        bracket = answer()
+    except NoBracketError as error:
+        assert len(str(error)) > 20
+    else:
+        assert 0 <= bracket.lower <= bracket.upper < math.inf

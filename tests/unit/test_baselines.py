@@ -1,0 +1,86 @@
+"""Black-box routes to group privacy: the lemma in log space, and k times epsilon."""
+
+import dataclasses
+import math
+
+import pytest
+
+from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, baselines
+
+ONE = PoissonDPSGD(1.0, 0.01, 2000)
+DELTA = 1e-6
+# Quick ones for the properties; the first two compose, the last is one round.
+QUICK = [PoissonDPSGD(2.0, 0.02, 300), FixedBatchDPSGD(4.0, 20, 1000, 300), LastIterate(1.0, 0.02, 300)]
+IDS = [type(m).__name__ for m in QUICK]
+
+
+@pytest.mark.parametrize("k, value", [(2, 8.556), (4, 28.32)])
+def test_true_values_of_the_lemma(k, value):
+    """[G-1.1] sigma = 1, T = 2000, q = .01, where a transform with absolute errors goes wrong."""
+    assert baselines.group_lemma(ONE, DELTA, k) == pytest.approx(value, rel=2e-4)
+
+
+def test_large_groups_get_a_finite_value_that_is_worth_nothing():
+    """[G-1.1] k = 9: about 6e4, where others report infinity; the mixture analysis gives 40.8."""
+    value = baselines.group_lemma(ONE, DELTA, 9)
+    assert 5.5e4 < value < 6.9e4
+    truth = dataclasses.replace(ONE, group_size=9).epsilon(DELTA).upper
+    assert value > 1000 * truth
+
+
+@pytest.mark.parametrize("one", QUICK, ids=IDS)
+def test_the_sharpened_form_is_smaller_and_still_an_upper_bound(one):
+    """[G-1.1]"""
+    for k in (2, 3):
+        plain, sharpened = (baselines.group_lemma(one, 1e-5, k, form) for form in (False, True))
+        assert math.isfinite(plain) and sharpened < plain
+        assert sharpened > one.epsilon(1e-5).upper * k  # at least k e with e > eps_1
+        if hasattr(one, "group_size"):
+            assert sharpened > dataclasses.replace(one, group_size=k).epsilon(1e-5).upper
+
+
+@pytest.mark.parametrize("one", QUICK, ids=IDS)
+def test_a_group_of_one_needs_no_lemma(one):
+    """The sharpened form is epsilon itself; the plain one has a factor e^eps to spare."""
+    epsilon = one.epsilon(1e-5).upper
+    assert baselines.group_lemma(one, 1e-5, 1, sharpened=True) == pytest.approx(epsilon, rel=1e-9)
+    plain = baselines.group_lemma(one, 1e-5, 1)
+    assert plain >= epsilon
+    assert one.delta(plain).upper * math.exp(plain) <= 1e-5 * (1 + 1e-9) or plain == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize("sharpened", [False, True])
+def test_larger_groups_and_smaller_deltas_cost_more(sharpened):
+    values = [baselines.group_lemma(QUICK[0], 1e-5, k, sharpened) for k in (1, 2, 3)]
+    assert values == sorted(set(values)) and values[1] > 2 * values[0] * (1 if sharpened else 0.5)
+    assert baselines.group_lemma(QUICK[0], 1e-6, 2, sharpened) > values[1]
+
+
+def test_trivial_mechanisms_cost_nothing():
+    nothing = PoissonDPSGD(1.0, 0.0, 100)
+    for sharpened in (False, True):
+        assert baselines.group_lemma(nothing, DELTA, 5, sharpened) == 0.0
+    assert baselines.linear_extrapolation(nothing, DELTA, 5) == 0.0
+
+
+@pytest.mark.parametrize("function", [baselines.group_lemma, baselines.linear_extrapolation])
+def test_the_mechanism_must_be_that_of_one_record(function):
+    """k times a group's epsilon would be taken for k times one record's."""
+    with pytest.raises(ValueError, match="group_size.* 9"):
+        function(dataclasses.replace(ONE, group_size=9), DELTA, 3)
+
+
+@pytest.mark.parametrize("one", QUICK, ids=IDS)
+def test_linear_extrapolation_is_k_times_the_upper_end(one):
+    epsilon = one.epsilon(1e-5).upper
+    for k in (1, 2, 7):
+        assert baselines.linear_extrapolation(one, 1e-5, k) == pytest.approx(k * epsilon, rel=1e-15)
+
+
+def test_linear_extrapolation_misses_on_both_sides():
+    """[G-4L] Above the truth with little noise in one round (2.170 and 5.426), below it in figure 1."""
+    one = PoissonDPSGD(0.5, 1e-3, 1)
+    for k, line, truth in [(2, 2.170, 2.015), (5, 5.426, 3.832)]:
+        assert baselines.linear_extrapolation(one, DELTA, k) == pytest.approx(line, abs=6e-4)
+        assert dataclasses.replace(one, group_size=k).epsilon(DELTA).upper == pytest.approx(truth, abs=6e-4)
+    assert baselines.linear_extrapolation(ONE, DELTA, 9) < dataclasses.replace(ONE, group_size=9).epsilon(DELTA).lower
