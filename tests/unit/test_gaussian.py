@@ -188,7 +188,15 @@ def test_delta_below_the_smallest_float_is_zero_and_its_logarithm_is_not():
 
 
 @pytest.mark.parametrize(
-    "mu, epsilon, value", [(1e-310, 1.0, 0.0), (1e-300, 1e10, 0.0), (1e-5, 1e10, 0.0), (1e200, 1.0, 1.0), (1.0, -1e300, 1.0)]
+    "mu, epsilon, value",
+    [
+        (1e-310, 1.0, 0.0),
+        (1e-300, 1e10, 0.0),
+        (1e-5, 1e100, 0.0),
+        (1e100, 1.0, 1.0),
+        (1.0, -1e100, 1.0),
+        (1e100, 1e100, 1.0),
+    ],
 )
 def test_extreme_arguments_give_the_limit_never_nan(mu, epsilon, value):
     assert gaussian.delta(mu, epsilon) == value

@@ -36,6 +36,10 @@ class Exact:
         with mp.workdps(digits):
             self.sigma = mp.mpf(pair.noise_multiplier)
             self.atoms = [(mp.mpf(s), mp.exp(mp.mpf(w))) for s, w in zip(pair.sensitivities, pair.log_probabilities)]
+            # The smaller weights are known best; the largest is what they leave of 1.
+            top = max(range(len(self.atoms)), key=lambda j: self.atoms[j][1])
+            rest = mp.fsum(p for j, (_, p) in enumerate(self.atoms) if j != top)
+            self.atoms[top] = (self.atoms[top][0], 1 - rest)
 
     def ratio(self, x):
         return mp.fsum(p * mp.exp((s * x - s * s / 2) / self.sigma**2) for s, p in self.atoms)
