@@ -40,6 +40,15 @@ def test_the_sharpened_form_is_smaller_and_still_an_upper_bound(one):
 
 
 @pytest.mark.parametrize("one", QUICK, ids=IDS)
+@pytest.mark.parametrize("k", [2, 3])
+def test_both_forms_solve_their_equation(one, k):
+    """[G-1.1] delta_1(e) times k e^{ke}, or times the geometric sum, is delta; both in plain floats here."""
+    for sharpened, growth in [(False, lambda e: k * math.exp(k * e)), (True, lambda e: sum(math.exp(j * e) for j in range(k)))]:
+        e = baselines.group_lemma(one, 1e-5, k, sharpened) / k
+        assert 0.999999e-5 < one.delta(e).upper * growth(e) <= 1e-5 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("one", QUICK, ids=IDS)
 def test_a_group_of_one_needs_no_lemma(one):
     """The sharpened form is epsilon itself; the plain one has a factor e^eps to spare."""
     epsilon = one.epsilon(1e-5).upper

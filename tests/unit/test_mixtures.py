@@ -214,8 +214,8 @@ def test_redundant_components_change_nothing(pair, random):
 @given(pairs(), st.integers(-40, 40))
 def test_scale_invariance_is_exact_for_powers_of_two(pair, power):
     """[C-5] Sensitivities and noise scaled together change no digit."""
-    scale, pair = 2.0**power, Mixture(pair.sensitivities, pair.probabilities, pair.noise_multiplier)
-    scaled = Mixture(scale * pair.sensitivities, pair.probabilities, scale * pair.noise_multiplier)
+    scale, (s, p, sigma) = 2.0**power, (pair.sensitivities, pair.probabilities, pair.noise_multiplier)
+    pair, scaled = Mixture(s, p, sigma), Mixture(scale * s, p, scale * sigma)
     x = np.linspace(-5, 9, 15)
     assert np.array_equal(scaled.loss(scale * x), pair.loss(x))
     assert np.array_equal(scaled.survival(scale * x), pair.survival(x))
