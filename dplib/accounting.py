@@ -24,6 +24,8 @@ METHODS = ("auto", "contour", "lattice")
 _NARROW = 1e-6
 # A bracket wider than this (relative) is refused: it would tell the caller nothing.
 _USELESS = 0.5
+# ... unless it is this narrow in absolute terms: [0, 1e-9] is a useful epsilon.
+_TINY = 1e-6
 
 
 def delta(composition, epsilon, direction="both", method="auto") -> Bracket:
@@ -138,9 +140,9 @@ def side_log_delta(parts, epsilon, direction, method="auto"):
     mu = _gaussian_mu(parts)
     if mu is not None:
         value = gaussian.log_delta(mu, epsilon)
-        # The threshold eps/mu - mu/2 rounds: its slope in log delta is at most x + 2.
-        x = abs(epsilon / mu) + mu
-        pad = TAIL_ERROR * (1 + abs(value)) + 4 * EPS * x * (x + 2)
+        # The threshold x = eps/mu - mu/2 rounds; log delta falls in x at a rate below |x| + 2.
+        rate = abs(epsilon / mu - mu / 2) + 2
+        pad = TAIL_ERROR * (1 + abs(value)) + 4 * EPS * (epsilon / mu + mu) * rate
         return Bracket(value - pad, min(value + pad, 0.0), "closed form")
     if direction == "add":
         # The add loss is bounded by -log p_0 in every round; -inf floors give +inf.
@@ -199,7 +201,7 @@ def _choose(method, by_contour, by_lattice, width):
     if not found:
         raise NoBracketError("no accountant's bound closes here: " + "; ".join(reasons))
     best = min(found, key=width)
-    if width(best) > _USELESS:
+    if width(best) > _USELESS and best.width > _TINY:
         raise NoBracketError(
             f"the best certified bracket, [{best.lower:g}, {best.upper:g}] by the {best.method}, "
             "is too wide to be useful; more rounds, a larger sampling probability or a larger "

@@ -8,6 +8,7 @@ from functools import partial
 
 from . import _validate as check
 from . import accounting, contour
+from .results import NoBracketError
 
 _TOLERANCE = 3e-9
 
@@ -17,7 +18,7 @@ def calibrate(mechanism, *, epsilon, delta, direction="both"):
 
     Parameters
     ----------
-    mechanism : any mechanism of `dplib`; its own noise multiplier does not matter.
+    mechanism : any mechanism of `dplib`; its own noise multiplier is a fallback for the first guess.
     epsilon : at least 0. delta : in (0, 1). direction : "remove", "add" or "both".
 
     The *upper* bound of delta at `epsilon` meets `delta`; a noise multiplier smaller
@@ -52,7 +53,10 @@ def calibrate(mechanism, *, epsilon, delta, direction="both"):
         # The second direction is only solved if the first one's noise does not do.
         if math.isfinite(solution) and excess(solution, side) <= 0:
             continue
-        start = _smallest(partial(rough, side=side), 0.0, 1.0, 1e-3)
+        try:
+            start = _smallest(partial(rough, side=side), 0.0, 1.0, 1e-3)
+        except NoBracketError:
+            start = math.log(mechanism.noise_multiplier)
         solution = _smallest(partial(excess, side=side), start, 0.02, _TOLERANCE)
     return dataclasses.replace(mechanism, noise_multiplier=math.exp(solution))
 

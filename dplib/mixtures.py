@@ -127,7 +127,7 @@ class Mixture:
     def reference_density(self, x):
         """Density of Q at x."""
         x, scalar = check.grid("x", x)
-        u = x / self.noise_multiplier
+        u = np.clip(x / self.noise_multiplier, -1e150, 1e150)
         return _like(np.exp(-u * u / 2 - LOG_SQRT_2PI) / self.noise_multiplier, scalar)
 
     def survival(self, x):
@@ -246,7 +246,8 @@ class Mixture:
             low = np.log(-np.expm1(np.minimum(epsilon[outside], 0.0)))
         out[outside] = low
         inside = ~outside
-        out[inside] = self._log_delta_at(u[inside], direction)
+        if inside.any():
+            out[inside] = self._log_delta_at(u[inside], direction)
         return out
 
     def _log_delta_at(self, u, direction):
@@ -329,11 +330,7 @@ def hypergeometric(batch_size, dataset_size, group_size, noise_multiplier) -> Mi
     # P(m) is proportional to C(b, m) * C(n + k - b, k - m): the b drawn places
     # hold m of the k marked records. Walk by ratios from the mode outwards.
     j = np.arange(top)
-    log_ratios = np.log((k - j) * (b - j) / ((j + 1.0) * (n - b + j + 1.0)))
-    logs = np.concatenate([[0.0], np.cumsum(log_ratios)])
-    logs -= logs.max()
-    relevant = logs[1:] > -100
-    error = EPS * float(8 + np.sum(np.abs(log_ratios[relevant]) + 2))
+    logs, error = _walk(np.log((k - j) * (b - j) / ((j + 1.0) * (n - b + j + 1.0))), 1.0)
     return Mixture._from_logs(sigma, 2.0 * np.arange(top + 1), logs, error)
 
 
@@ -475,15 +472,26 @@ def _large_binomial(k, q):
     mode = min(int((k + 1) * q), k)
     reach = 60 + int(math.sqrt(3200 * k * q * (1 - q)) + 3200 / 3)
     j = np.arange(max(0, mode - reach), min(k, mode + reach))
-    ratios = np.log((k - j) / (j + 1.0)) + (math.log(q) - math.log1p(-q))
-    logs = np.concatenate([[0.0], np.cumsum(ratios)])
-    logs -= logs.max()
+    odds = math.log(q) - math.log1p(-q)
+    logs, error = _walk(np.log((k - j) / (j + 1.0)) + odds, abs(math.log(q)) + abs(math.log1p(-q)))
     support = np.arange(j[0], j[-1] + 2)
     keep = logs > -1500
-    # Each ratio rounds with its two parts, and the running sum adds these errors up.
-    parts = np.abs(np.log((k - j) / (j + 1.0))) + abs(math.log(q)) + abs(math.log1p(-q)) + 2
-    error = EPS * float(8 + parts[logs[1:] > -100].sum())
     return support[keep], logs[keep], error
+
+
+def _walk(log_ratios, size):
+    """(log-weights up to a constant, their error) from the ratios of neighbours, from the mode outwards.
+
+    size : the size of the terms that each log ratio is a difference of. Each step
+    rounds with them and with the sum so far; steps below e^-100 do not count.
+    """
+    mode = int(np.sum(log_ratios > 0))  # the ratios decrease
+    up = np.cumsum(log_ratios[mode:])
+    down = np.cumsum(-log_ratios[:mode][::-1])
+    logs = np.concatenate([down[::-1], [0.0], up])
+    relevant = logs > -100
+    steps = int(relevant.sum())
+    return logs, EPS * float(8 + steps * (2 * size + 4) + np.abs(logs[relevant]).sum())
 
 
 def _invert_log_sum(a, log_p, target):

@@ -39,7 +39,7 @@ PAIRS = {
     "group": mixtures.binomial(8, 0.2, 0.7),
     "fixed batch": mixtures.hypergeometric(20, 100, 5, 2.0),
     "uneven": mixtures.Mixture([0.3, 1.0, 2.5], [0.2, 0.5, 0.3], 1.2),
-    "tiny": mixtures.binomial(1, 1e-5, 0.8),
+    "tiny": mixtures.binomial(1, 1e-3, 0.8),
 }
 
 
