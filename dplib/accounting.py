@@ -157,7 +157,9 @@ def side_log_delta(parts, epsilon, direction, method="auto"):
     def by_lattice():
         return lattice.side_log_delta(parts, epsilon, direction, _NARROW)
 
-    return _choose(method, by_contour, by_lattice, lambda bracket: bracket.width)
+    # The lattice cannot beat a contour bracket that is narrow next to the logarithm itself.
+    narrow = lambda bracket: bracket.width <= _NARROW * (1 + abs(bracket.upper))
+    return _choose(method, by_contour, by_lattice, lambda bracket: bracket.width, narrow)
 
 
 def _side_epsilon(parts, delta, direction, method):
@@ -179,10 +181,11 @@ def _side_epsilon(parts, delta, direction, method):
     def by_lattice():
         return lattice.side_epsilon(parts, delta, direction, _NARROW)
 
-    return _choose(method, by_contour, by_lattice, lambda bracket: bracket.relative_width)
+    narrow = lambda bracket: bracket.relative_width <= _NARROW
+    return _choose(method, by_contour, by_lattice, lambda bracket: bracket.relative_width, narrow)
 
 
-def _choose(method, by_contour, by_lattice, width):
+def _choose(method, by_contour, by_lattice, width, narrow):
     """The contour's bracket if it is narrow, else the narrower of the two."""
     found, reasons = [], []
     routes = {"auto": (by_contour, by_lattice), "contour": (by_contour,), "lattice": (by_lattice,)}
@@ -196,7 +199,7 @@ def _choose(method, by_contour, by_lattice, width):
             # A number left the range of floats: a refusal, never an answer.
             reasons.append(f"{route.__name__} failed ({type(error).__name__}: {error})")
             continue
-        if width(found[-1]) <= _NARROW:
+        if narrow(found[-1]):
             break
     if not found:
         raise NoBracketError("no accountant's bound closes here: " + "; ".join(reasons))

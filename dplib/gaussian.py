@@ -31,7 +31,7 @@ def delta(mu, epsilon) -> float:
     """delta of the Gaussian mechanism at `epsilon` (any real number).
 
     mu : sensitivity over noise standard deviation, at least 0.
-    Exact up to rounding (relative 1e-12); 0.0 where the value is below the
+    Exact up to the rounding of mu and epsilon (relative 1e-12 for mu <= 100); 0.0 where the value is below the
     smallest float (see `log_delta`). Raises ValueError or TypeError on bad input.
     """
     mu, epsilon = check.mu(mu), check.real("epsilon", epsilon, at_least=-1e100, at_most=1e100)
@@ -71,7 +71,7 @@ def epsilon(mu, delta) -> float:
 
 
 def calibrate(epsilon, delta) -> float:
-    """Largest mu whose Gaussian mechanism is (epsilon, delta)-DP, to 1e-12 relative.
+    """Largest mu whose Gaussian mechanism is (epsilon, delta)-DP, to 1e-12 relative for delta <= 0.99.
 
     epsilon : at least 0. delta : in (0, 1). The noise standard deviation is
     then sensitivity / mu.

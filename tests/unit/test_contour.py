@@ -40,7 +40,8 @@ def test_one_round_moments_stay_within_their_allowance(value):
     quadrature = nodes.quadrature_error(max(y, 1e-3))
     assert quadrature < 1e-13
     scale = 4 * np.finfo(float).eps * abs(real)
-    assert abs(nodes.log_moment - real) <= nodes.rounding(c) + quadrature + scale
+    # Ten times inside: the moment of one round is raised to powers up to a million.
+    assert abs(nodes.log_moment - real) <= 0.1 * nodes.rounding(c) + quadrature + scale
     log_phi, distance = nodes.log_characteristic(np.array([y]))
     # Back from the centred, normalised law to the plain moment, on both sides.
     truth = cmath.exp(
