@@ -8,11 +8,12 @@
 
 from .calibrate import calibrate
 from .mechanisms import FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD
-from .results import Bracket, Estimate, NoBracketError, UpperBound
+from .results import Bracket, Certificate, Estimate, NoBracketError, UpperBound
 
 __version__ = "0.1.0"
 __all__ = [
     "Bracket",
+    "Certificate",
     "Estimate",
     "FixedBatchDPSGD",
     "LastIterate",

@@ -1,8 +1,9 @@
 """Typed answers: what a number is, and in which direction it may be trusted.
 
 `Bracket` holds a certified lower and upper bound, `UpperBound` a certified
-upper bound alone, `Estimate` a sampled value with its confidence bound. None turns into a bare float by itself: the
-reader of a number has to say which end is meant.
+upper bound alone, `Certificate` an upper bound that random samples prove with a stated
+probability of failure, `Estimate` a sampled value with its confidence bound. None turns
+into a bare float by itself: the reader of a number has to say which end is meant.
 """
 
 from __future__ import annotations
@@ -115,6 +116,49 @@ class UpperBound:
 
 
 @dataclass(frozen=True)
+class Certificate:
+    """An upper bound proved by random samples: it is at least the truth except with a stated probability.
+
+    Parameters
+    ----------
+    upper : finite, at least 0: an epsilon or a delta.
+    failure_probability : in (0, 1). The draws make `upper` too small with at most this probability, whatever
+        the truth is; for a claim of (epsilon, delta)-privacy it should be at most delta.
+    samples : how many independent samples it rests on, at least 1.
+    method : which bound it is.
+
+    Raises ValueError or TypeError on anything else.
+    """
+
+    upper: float
+    failure_probability: float
+    samples: int
+    method: str = ""
+
+    def __post_init__(self):
+        object.__setattr__(self, "upper", check.real("upper", self.upper, at_least=0))
+        failure = check.real("failure_probability", self.failure_probability, above=0, below=1)
+        object.__setattr__(self, "failure_probability", failure)
+        object.__setattr__(self, "samples", check.whole("samples", self.samples, at_least=1))
+
+    def __float__(self):
+        raise TypeError(
+            "a Certificate is one-sided: use .upper, and say with which failure_probability it holds"
+        )
+
+    def __format__(self, spec: str) -> str:
+        """Formats the upper end, which is the guarantee."""
+        return format(self.upper, spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        method = f"; {self.method}" if self.method else ""
+        return (
+            f"<= {self.upper:.6g} (certificate from {self.samples} samples, wrong with probability "
+            f"<= {self.failure_probability:g}{method})"
+        )
+
+
+@dataclass(frozen=True)
 class Estimate:
     """A sampled number: never a guarantee by itself.
 
@@ -124,12 +168,14 @@ class Estimate:
     standard_error : its standard error, at least 0.
     upper : upper confidence bound, at least `value`.
     confidence : probability with which `upper` is at least the truth, in (0, 1).
+    method : how it was sampled.
     """
 
     value: float
     standard_error: float
     upper: float
     confidence: float
+    method: str = ""
 
     def __post_init__(self):
         value = check.real("value", self.value)
@@ -150,11 +196,21 @@ class Estimate:
         return format(self.value, spec) if spec else str(self)
 
     def __str__(self) -> str:
+        how = f"estimate, {self.method}" if self.method else "estimate"
         if not self.standard_error:
-            return f"{self.value:.6g} (estimate)"
+            return f"{self.value:.6g} ({how})"
         # One digit more than the standard error supports would be noise.
-        decimals = max(0, 1 - math.floor(math.log10(self.standard_error)))
-        return (
-            f"{self.value:.{decimals}f} +- {self.standard_error:.{decimals}f} "
-            f"(estimate; <= {self.upper:.{decimals}f} with confidence {self.confidence:g})"
-        )
+        decimals = 1 - math.floor(math.log10(self.standard_error))
+        if 0 < abs(self.value) < 1e-3:
+            digits = max(0, decimals + math.floor(math.log10(abs(self.value))))
+            value, error, upper = (
+                f"{self.value:.{digits}e}",
+                f"{self.standard_error:.1e}",
+                f"{self.upper:.{digits}e}",
+            )
+        else:
+            decimals = max(0, decimals)
+            value, error, upper = (
+                f"{number:.{decimals}f}" for number in (self.value, self.standard_error, self.upper)
+            )
+        return f"{value} +- {error} ({how}; <= {upper} with confidence {self.confidence:g})"

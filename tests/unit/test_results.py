@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dplib
-from dplib import Bracket, Estimate, NoBracketError, UpperBound
+from dplib import Bracket, Certificate, Estimate, NoBracketError, UpperBound
 
 ENDS = st.tuples(*[st.floats(-1e100, 1e100, allow_subnormal=False)] * 2).map(sorted)
 
@@ -98,7 +98,7 @@ def test_method_is_on_the_result():
 def test_estimate_keeps_its_parts():
     estimate = Estimate(1, 0, 1, 0.95)
     assert (estimate.value, estimate.standard_error, estimate.upper, estimate.confidence) == (1, 0, 1, 0.95)
-    assert all(type(x) is float for x in dataclasses.astuple(estimate))
+    assert all(type(x) is float for x in dataclasses.astuple(estimate)[:4])
     with pytest.raises(dataclasses.FrozenInstanceError):
         estimate.value = 0.0
 
@@ -116,9 +116,19 @@ def test_estimate_is_no_float():
 @pytest.mark.parametrize(
     "estimate, text",
     [
-        (Estimate(0.123456, 0.00123, 0.1259, 0.95), "0.1235 +- 0.0012 (estimate; <= 0.1259 with confidence 0.95)"),
+        (
+            Estimate(0.123456, 0.00123, 0.1259, 0.95),
+            "0.1235 +- 0.0012 (estimate; <= 0.1259 with confidence 0.95)",
+        ),
         (Estimate(1234.56, 12.3, 1259.0, 0.99), "1235 +- 12 (estimate; <= 1259 with confidence 0.99)"),
         (Estimate(2.0, 0.0, 2.0, 0.9), "2 (estimate)"),
+        (Estimate(2.0, 0.0, 2.0, 0.9, "lines"), "2 (estimate, lines)"),
+        (
+            Estimate(1.2346e-9, 2.3e-11, 1.28e-9, 0.975, "lines"),
+            "1.235e-09 +- 2.3e-11 (estimate, lines; <= 1.280e-09 with confidence 0.975)",
+        ),
+        (Estimate(3e-87, 2e-87, 7e-87, 0.9), "3.0e-87 +- 2.0e-87 (estimate; <= 7.0e-87 with confidence 0.9)"),
+        (Estimate(0.0, 1e-3, 2e-3, 0.9), "0.0000 +- 0.0010 (estimate; <= 0.0020 with confidence 0.9)"),
     ],
 )
 def test_estimate_prints_no_more_digits_than_it_has(estimate, text):
@@ -156,3 +166,21 @@ def test_upper_bound_refuses_what_is_no_guarantee(upper):
 def test_upper_bound_refuses_what_is_no_order(order):
     with pytest.raises((ValueError, TypeError), match="order must be"):
         UpperBound(1.0, "Renyi", order)
+
+
+def test_certificate_is_one_sided_and_says_how_it_may_fail():
+    certificate = Certificate(1.2345678e-8, 1e-9, 2**17, "tuples")
+    assert (
+        str(certificate)
+        == f"{certificate}"
+        == ("<= 1.23457e-08 (certificate from 131072 samples, wrong with probability <= 1e-09; tuples)")
+    )
+    assert str(Certificate(0.5, 0.01, 10)).endswith("wrong with probability <= 0.01)")
+    assert f"{certificate:.2e}" == "1.23e-08"
+    with pytest.raises(TypeError, match="failure_probability"):
+        float(certificate)
+    with pytest.raises(TypeError):
+        certificate < 1  # noqa: B015
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        certificate.upper = 0.0
+    assert pickle.loads(pickle.dumps(certificate)) == certificate

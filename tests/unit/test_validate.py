@@ -30,7 +30,9 @@ NAN, INF = math.nan, math.inf
 
 # --- what is bad, by kind of argument: (value, exception, words of the message) ------------------------
 
-NOT_A_NUMBER = [(value, TypeError) for value in ("1", None, True, np.True_, 1j, [0.5], (), {}, np.array([0.5]))]
+NOT_A_NUMBER = [
+    (value, TypeError) for value in ("1", None, True, np.True_, 1j, [0.5], (), {}, np.array([0.5]))
+]
 NOT_FINITE = [(value, ValueError) for value in (NAN, INF, -INF, np.float64("nan"), 10**400)]
 
 
@@ -84,7 +86,14 @@ NON_NEGATIVE = scalar("a finite real number at least 0", -1e-300, -2)
 MU = EPSILON = scalar("a finite real number at least 0 and at most 1e+100", -1e-300, -2, 2e100)
 ANY_EPSILON = scalar("a finite real number at least -1e+100 and at most 1e+100", -2e100, 2e100)
 POSITIVE = scalar(
-    "a finite real number at least 1e-100 and at most 1e+100", 0, 0.0, -0.0, -1.0, Fraction(-1, 2), 9e-101, 2e100
+    "a finite real number at least 1e-100 and at most 1e+100",
+    0,
+    0.0,
+    -0.0,
+    -1.0,
+    Fraction(-1, 2),
+    9e-101,
+    2e100,
 )
 PROBABILITY = scalar("a finite real number at least 0 and at most 1", -1e-9, 1 + 1e-9, 2)
 OPEN_UNIT = scalar("a finite real number above 0 and below 1", 0, 1, 0.0, 1.0, -1e-6, 1.5)
@@ -129,7 +138,8 @@ MECHANISM = [
     for value in ("DP-SGD", None, 1.0, mechanisms.PoissonDPSGD, PAIR, mixtures.Mixture)
 ]
 ENCODER = [
-    (value, TypeError, ("encoder", repr(value))) for value in ("counting", None, 1.0, PAIR, matrices.Dense, [[1.0]])
+    (value, TypeError, ("encoder", repr(value)))
+    for value in ("counting", None, 1.0, PAIR, matrices.Dense, [[1.0]])
 ]
 POISSON = mechanisms.PoissonDPSGD(1.0, 0.1, 50)
 FIXED = mechanisms.FixedBatchDPSGD(1.0, 5, 100, 50)
@@ -190,9 +200,17 @@ FUNCTIONS = [
         {"upper": PAIR, "lower": PAIR},
         {name: [(v, TypeError, (repr(v),)) for v in ("m", None, 1.0)] for name in ("upper", "lower")},
     ),
-    (accounting.delta, {"composition": PAIR, "epsilon": 1.0}, {"epsilon": EPSILON, **ACCOUNTING, **TOLERANCE}),
+    (
+        accounting.delta,
+        {"composition": PAIR, "epsilon": 1.0},
+        {"epsilon": EPSILON, **ACCOUNTING, **TOLERANCE},
+    ),
     (accounting.log_delta, {"composition": PAIR, "epsilon": 1.0}, {"epsilon": EPSILON, **ACCOUNTING}),
-    (accounting.epsilon, {"composition": PAIR, "delta": 0.1}, {"delta": OPEN_UNIT, **ACCOUNTING, **TOLERANCE}),
+    (
+        accounting.epsilon,
+        {"composition": PAIR, "delta": 0.1},
+        {"delta": OPEN_UNIT, **ACCOUNTING, **TOLERANCE},
+    ),
     (accounting.merged, {"composition": PAIR}, {"composition": COMPOSITION}),
     *[(m.delta, {"epsilon": 1.0}, {"epsilon": EPSILON, **METHODS}) for m in (POISSON, FIXED, LAST)],
     *[(m.epsilon, {"delta": 0.1}, {"delta": OPEN_UNIT, **METHODS}) for m in (POISSON, FIXED, LAST)],
@@ -248,6 +266,11 @@ FUNCTIONS = [
     (baselines.linear_extrapolation, {"mechanism": POISSON, "delta": 0.1, "group_size": 2}, LEMMA),
     (results.Bracket, {"lower": 0.0, "upper": 1.0}, {"lower": REAL, "upper": REAL}),
     (results.UpperBound, {"upper": 1.0}, {"upper": NON_NEGATIVE, "order": RENYI_ORDER}),
+    (
+        results.Certificate,
+        {"upper": 0.5, "failure_probability": 0.1, "samples": 10},
+        {"upper": NON_NEGATIVE, "failure_probability": OPEN_UNIT, "samples": FROM_ONE},
+    ),
     (
         results.Estimate,
         {"value": 0.5, "standard_error": 0.1, "upper": 0.8, "confidence": 0.9},
@@ -355,7 +378,8 @@ def test_every_public_function_is_in_the_table():
 def test_every_public_argument_is_in_the_table():
     """`sharpened` is a yes-or-no switch; labels of an answer are free text."""
     for function, _, kinds in FUNCTIONS:
-        free = {"method"} if function in (results.Bracket, results.UpperBound) else {"sharpened"}
+        answers = (results.Bracket, results.UpperBound, results.Certificate, results.Estimate)
+        free = {"method"} if function in answers else {"sharpened"}
         names = set(inspect.signature(function).parameters) - set(kinds) - free
         assert not names, f"{label(function)}: no bad-input rows for {sorted(names)}"
 
@@ -380,7 +404,9 @@ def test_every_public_argument_is_in_the_table():
     ],
 )
 def test_whole_numbers_too_large_to_compute_with_are_refused_by_name(call, name, size):
-    with pytest.raises(ValueError, match=rf"{name} must be a whole number at least . and at most \S+; got 1000"):
+    with pytest.raises(
+        ValueError, match=rf"{name} must be a whole number at least . and at most \S+; got 1000"
+    ):
         call(size)
 
 
@@ -427,7 +453,9 @@ def test_the_ends_of_closed_ranges_are_allowed():
     assert _validate.delta(math.nextafter(1, 0)) < 1 and _validate.noise_multiplier(1e-100) > 0
 
 
-@pytest.mark.parametrize("gap, accepted", [(0.0, True), (5e-13, True), (-5e-13, True), (2e-12, False), (-2e-12, False)])
+@pytest.mark.parametrize(
+    "gap, accepted", [(0.0, True), (5e-13, True), (-5e-13, True), (2e-12, False), (-2e-12, False)]
+)
 def test_probabilities_sum_to_one_within_a_trillionth(gap, accepted):
     weights = [0.25, 0.25, 0.5 + gap]
     if accepted:
