@@ -20,7 +20,8 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from . import _progress
+from . import _progress, _tails
+from ._tails import binomial_quantile, posterior, published_exponents
 
 _UP = 1 + 1e-11  # covers the rounding of inner products of up to 10^6 terms
 _WIDEST = 30.0  # log odds beyond which the quadratic bound is hopeless
@@ -95,12 +96,17 @@ class Ages:
         """Largest inner product over sigma^2 between members of two groups, shape (G, G)."""
         tops, bottoms = self.edges[1:], self.edges[:-1] + 1
         result = np.diag(self.squared_norms(tops))
+        # Largest for the oldest of the younger group and the shortest lag.
+        return (result + self._off_diagonal(bottoms)) * _UP
+
+    def _off_diagonal(self, others):
+        """Inner products of each group's oldest member with others[h] of every older group h; zeros on the diagonal."""
+        tops = self.edges[1:]
+        result = np.zeros((len(tops),) * 2)
         for young in range(len(tops)):
             for old in range(young + 1, len(tops)):
-                # Largest for the oldest of the younger group and the shortest lag.
-                value = self.inner(tops[young], bottoms[old] - tops[young])
-                result[young, old] = result[old, young] = value
-        return result * _UP
+                result[young, old] = result[old, young] = self.inner(tops[young], others[old] - tops[young])
+        return result
 
     @cached_property
     def covariance(self):
@@ -110,13 +116,8 @@ class Ages:
         little, off the diagonal. The row sums D of that excess on the diagonal would surely do
         (diagonal dominance); the smallest eigenvalue of D^-1/2 upper D^-1/2 says what share does.
         """
-        tops, scale = self.edges[1:], float(self.upper.max())
-        excess = self.upper.copy()
-        for young in range(len(tops)):
-            for old in range(young + 1, len(tops)):
-                value = self.inner(tops[young], tops[old] - tops[young])
-                excess[young, old] -= value
-                excess[old, young] -= value
+        scale = float(self.upper.max())
+        excess = self.upper - self._off_diagonal(self.edges[1:])
         np.fill_diagonal(excess, 0.0)
         repair = np.maximum(excess, 0.0).sum(axis=1) + 1e-6 * scale
         lowest = float(np.linalg.eigvalsh(self.upper / np.sqrt(repair[:, None] * repair))[0])
@@ -139,14 +140,13 @@ def published(ages, probability, delta_1):
     if ages.active == 0:
         return result
     tail = delta_1 / (2 * ages.pairs)
-    z = float(-special.ndtri(tail))
     rows = np.arange(ages.count)
     most = binomial_quantile(rows, probability, tail)
     norms = ages.squared_norms(np.arange(1, ages.active + 1))
     windows = _windows(ages, most)
     for row in _progress.bar(rows[1:], "tail bounds"):
         seen = min(row, ages.active)
-        exponent = z * np.sqrt(norms[:seen]) + windows(row) - norms[:seen] / 2
+        exponent = published_exponents(norms[:seen], windows(row), tail)
         result[row, 1 : seen + 1] = posterior(probability, exponent)
     return result
 
@@ -154,12 +154,11 @@ def published(ages, probability, delta_1):
 def published_groups(ages, probability, delta_1):
     """Probabilities for each active group: those of `published`, rounded up over its ages and rows."""
     tail = delta_1 / (2 * ages.pairs)
-    z = float(-special.ndtri(tail))
     most = int(binomial_quantile(ages.count - 1, probability, tail)[0])
     upper = ages.upper[: ages.old]
-    smallest = ages.squared_norms(ages.edges[: ages.old] + 1)
-    exponent = z * np.sqrt(np.diag(upper)) + _largest_sums(upper, ages.sizes, most) - smallest / 2
-    return posterior(probability, exponent)
+    norms, smallest = np.diag(upper), ages.squared_norms(ages.edges[: ages.old] + 1)
+    exponent = published_exponents(norms, _largest_sums(upper, ages.sizes, most), tail)
+    return posterior(probability, exponent + (norms - smallest) / 2)
 
 
 def _windows(ages, most):
@@ -192,23 +191,6 @@ def _windows(ages, most):
     return row_sums
 
 
-def binomial_quantile(trials, probability, tail):
-    """Smallest t with Pr[Binomial(trials, probability) > t] <= tail, for each number of trials."""
-    result = []
-    t = 0
-    for number in np.atleast_1d(trials):
-        while t < number and special.bdtrc(t, int(number), probability) > tail:
-            t += 1
-        result.append(min(t, int(number)))
-    return np.array(result)
-
-
-def posterior(probability, exponent):
-    """Probability of participation, in (0, 1), after the log odds rose by at most `exponent`; rounded up."""
-    raised = special.logit(probability) + exponent + 1e-11 * (1 + np.abs(exponent))
-    return np.minimum(special.expit(raised) * (1 + 1e-13), 1.0)
-
-
 # ------------------------------------------------------------------- joint tail
 
 
@@ -219,17 +201,11 @@ def joint_exponents(ages, probability, tail):
     participations times inner products. Chernoff, over orders lambda >= 1.
     """
     upper, sizes = ages.upper[: ages.old], ages.sizes
-    need = -math.log(tail)
-    best = np.full(ages.old, math.inf)
-    centre = np.sqrt(2 * need / np.diag(upper))
-    for factor in np.geomspace(0.15, 2.5, 60):
-        order = np.maximum(factor * centre, 1.0)
-        with np.errstate(over="ignore"):
-            taken = np.log1p(probability * np.expm1(np.minimum(order[:, None] * upper, 700.0))) @ sizes
-        value = (order * (order - 1) / 2 * np.diag(upper) + taken + need) / order
-        # An order whose exponentials leave the range of floats is skipped, never clipped.
-        best = np.where(order * upper.max(axis=1) < 690.0, np.minimum(best, value), best)
-    return best + 1e-11 * np.abs(best)
+
+    def log_moment(orders):
+        return np.log1p(probability * np.expm1(orders[:, None] * upper)) @ sizes
+
+    return _tails.joint_exponents(np.diag(upper), upper.max(axis=1), tail, log_moment)
 
 
 # ---------------------------------------------------------- aggregated intensity

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import fft, special
 
-from ._aged import binomial_quantile, posterior
+from ._tails import binomial_quantile, joint_exponents, posterior, published_exponents
 from .mixtures import EPS
 
 _POINTS = 8192  # grid points of a subtree's sum
@@ -100,13 +100,12 @@ def published(tree, probability, delta_1):
     if tree.pairs == 0:
         return result
     tail = delta_1 / (2 * tree.pairs)
-    z = float(-special.ndtri(tail))
     for a in range(1, tree.height + 1):
         values, counts = tree.products(a)
         columns = tree.leaves if tree.base is None else int(counts.sum())
         most = int(binomial_quantile(columns, probability, tail)[0])
         taken = np.diff(np.minimum(np.cumsum(counts), most), prepend=0)
-        exponent = z * math.sqrt(values[0]) + values @ taken - values[0] / 2
+        exponent = published_exponents(values[0], values @ taken, tail)
         result.append(float(posterior(probability, exponent)))
     return result
 
@@ -116,16 +115,13 @@ def joint(tree, probability, delta_1):
     result = [probability]
     if tree.pairs == 0:
         return result
-    need = -math.log(delta_1 / tree.pairs)
     for a in range(1, tree.height + 1):
         values, counts = tree.products(a)
-        order = np.maximum(np.geomspace(0.15, 2.5, 80) * math.sqrt(2 * need / values[0]), 1.0)
-        order = order[order * values[0] < 690.0]
-        if not len(order):
-            result.append(1.0)
-            continue
-        taken = np.log1p(probability * np.expm1(order[:, None] * values)) @ counts
-        exponent = ((order * (order - 1) / 2 * values[0] + taken + need) / order).min()
+
+        def log_moment(orders, values=values, counts=counts):
+            return np.log1p(probability * np.expm1(orders[:, None] * values)) @ counts
+
+        [exponent] = joint_exponents(values[:1], values[:1], delta_1 / tree.pairs, log_moment)
         result.append(float(posterior(probability, exponent)))
     return result
 

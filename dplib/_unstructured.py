@@ -9,13 +9,10 @@ All results are upper bounds.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from scipy import special
 
 from . import _progress
-from ._aged import binomial_quantile, posterior
+from ._tails import binomial_quantile, joint_exponents, posterior, published_exponents
 
 _UP = 1 + 1e-11
 
@@ -83,21 +80,21 @@ def bounds(blocks, probability, delta_1, rule, checkpoint=None):
 
 def published_rule(probability, tail):
     """Algorithm 2 of the source: half of `tail` for the participations, half for the noise [M-Alg2]."""
-    z = float(-special.ndtri(tail / 2))
+    half = tail / 2
 
     def exponents(products, norms):
         columns = np.count_nonzero(products > 0, axis=1)
-        table = binomial_quantile(np.arange(columns.max() + 1), probability, tail / 2)
+        table = binomial_quantile(np.arange(columns.max() + 1), probability, half)
         most = table[columns]
         largest = int(most.max())
         if largest == 0:
-            return z * np.sqrt(norms) - norms / 2
+            return published_exponents(norms, 0.0, half)
         top = products
         if largest < products.shape[1]:
             top = np.partition(products, products.shape[1] - largest, axis=1)[:, -largest:]
         sums = np.cumsum(np.sort(top, axis=1)[:, ::-1], axis=1)
         taken = np.where(most > 0, sums[np.arange(len(sums)), np.maximum(most, 1) - 1], 0.0)
-        return z * np.sqrt(norms) + taken - norms / 2
+        return published_exponents(norms, taken, half)
 
     return exponents
 
@@ -107,17 +104,13 @@ def joint_rule(probability, tail):
 
     e^{lambda g} - 1 is convex in g: below its chord over [0, largest g], so sums do.
     """
-    need = -math.log(tail)
-    factors = np.geomspace(0.15, 2.5, 40)[:, None]
 
     def exponents(products, norms):
         largest, total = products.max(axis=1), products.sum(axis=1)
-        order = np.maximum(factors * np.sqrt(2 * need / norms), 1.0)
-        fits = order * largest < 690.0
-        order = np.where(fits, order, 1.0)
-        with np.errstate(over="ignore"):
-            taken = probability * np.expm1(order * largest) * (total / largest)
-        value = (order * (order - 1) / 2 * norms + taken + need) / order
-        return np.where(fits, value, math.inf).min(axis=0)
+
+        def log_moment(orders):
+            return probability * np.expm1(orders * largest) * (total / largest)
+
+        return joint_exponents(norms, largest, tail, log_moment)
 
     return exponents

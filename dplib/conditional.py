@@ -36,6 +36,7 @@ from ._row_law import (
     poisson_numbers,
     threshold_for,
 )
+from ._tails import posterior
 from .matrices import Toeplitz, Tree
 from .mixtures import Mixture
 from .results import NoBracketError
@@ -44,6 +45,7 @@ TAIL_BOUNDS = ("best", "published", "joint", "aggregated", "pooled")
 _EXACT_ROWS = 2048  # up to here the published bound keeps every row and age apart
 _SMALL = 256  # rounds up to which the published bound is cheap enough to be tried as well
 _MOST_COLUMNS = 4096  # largest encoder without structure
+_IMPROBABLE = 0.002  # participations below it are taken as Poisson numbers: at most 0.1 % of the mean
 _CHUNK = 64  # rows whose laws are built together
 _GRID = 256  # points of a row's sensitivity grid
 _MOST_MEAN = 200.0  # participations in a row beyond which the bound is useless
@@ -233,7 +235,6 @@ class _Build:
             raise void()
         if self.rounding is not None:
             return self.rounding, math.ceil(top / self.rounding) + 1
-        # Few different entries: a grid of their own keeps them exact.
         return max(top, largest) / _GRID, _GRID
 
     def start(self, kinds, total_rows, step, size, mean):
@@ -285,7 +286,7 @@ def _toeplitz(encoder, b, p, delta_1, tail_bound, build):
     if tail_bound == "published":
         chances = _aged.published_groups(ages, p, delta_1)
     else:
-        chances = _aged.posterior(p, _aged.joint_exponents(ages, p, delta_1 / ages.pairs))
+        chances = posterior(p, _aged.joint_exponents(ages, p, delta_1 / ages.pairs))
     return _by_group(ages, entries, p, chances, delta_1, build, poisson=False)
 
 
@@ -293,8 +294,13 @@ def _by_age(ages, entries, chances, delta_1, build):
     """Rows with a probability for each age, shape (rows, ages)."""
     used = entries[: chances.shape[1]]
 
+    largest = chances.max(axis=0)  # at least the chances of any one row
+    improbable, probable = np.flatnonzero(largest < _IMPROBABLE), np.flatnonzero(largest >= _IMPROBABLE)
+
     def log_moment(order):
-        return float(np.log1p(chances * np.expm1(order * used)).sum(axis=1).max())
+        jumps = np.expm1(order * used)
+        coins = np.log1p(largest[probable] * jumps[probable]).sum()
+        return float(coins - np.log1p(-largest[improbable]) @ jumps[improbable])
 
     step, size = build.grid(ages.count, log_moment, used[0])
     mean = float(chances.sum(axis=1).max())
@@ -303,9 +309,10 @@ def _by_age(ages, entries, chances, delta_1, build):
     for top in range(0, len(chances), _CHUNK):
         part = chances[top : top + _CHUNK]
         laws = build.start(len(part), ages.count, step, size, mean)
-        for age, value in enumerate(used[: top + len(part)]):
+        laws.add_improbable(used[improbable], part[:, improbable])
+        for age in probable[probable < top + len(part)]:
             first = max(age - top, 0)
-            laws.add(value, bernoulli_numbers(part[first:, age]), first=first)
+            laws.add(used[age], bernoulli_numbers(part[first:, age]), first=first)
         made, _, slack = build.finish(laws, np.ones(len(part)), delta_1)
         pairs, lost = pairs + made, lost + slack
     return pairs, delta_1, lost
@@ -342,14 +349,11 @@ def _tree(encoder, b, p, delta_1, tail_bound, build):
     base = None if b == 1 else b.bit_length() - 1
     tree = _branches.Branches(encoder.leaves, encoder.trees, build.noise, base)
     p, spent = b * p, delta_1 if tree.pairs else 0.0
-    if tail_bound in ("aggregated", "pooled"):
-        if base is not None:
-            raise _unsuited()
-        chances = getattr(_branches, tail_bound)(tree, p, delta_1)
-        if chances is None:
-            raise void()
-    else:
-        chances = getattr(_branches, tail_bound)(tree, p, delta_1)
+    if tail_bound in ("aggregated", "pooled") and base is not None:
+        raise _unsuited()
+    chances = getattr(_branches, tail_bound)(tree, p, delta_1)
+    if chances is None:
+        raise void()
     kinds = tree.rows(chances)
     counts = np.array([float(number) for number, _ in kinds])
     total = float(counts.sum())

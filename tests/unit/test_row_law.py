@@ -94,6 +94,46 @@ def test_sums_of_bernoullis_dominate_the_enumeration(threshold):
             assert np.all(bound >= truth - 1e-14)
 
 
+@pytest.mark.parametrize("chance", (0.004, 0.05, 0.6))
+def test_improbable_coins_all_at_once_dominate_the_enumeration(chance):
+    """[A-10] [A-12] Random rows and entries, one more coin on top, a grid that is left: never below the truth."""
+    rng = np.random.default_rng(6)
+    for _ in range(8):
+        rows, columns, sigma = 3, 7, rng.uniform(0.5, 4)
+        values = np.sort(rng.uniform(0, 1.5, columns))[::-1]
+        chances = rng.uniform(0, chance, (rows, columns))
+        chances[0, -2:] = 0
+        laws = RowLaws(rows, rng.uniform(0.05, 0.6), int(rng.integers(6, 60)), sigma, 3.0)
+        laws.add_improbable(values, chances)
+        laws.add(1.3, _row_law.bernoulli_numbers([0.3]))
+        grid = laws.step * np.arange(laws.size + 1)
+        t = np.linspace(-8 * sigma, 9 + 5 * sigma, 120)
+        for row in range(rows):
+            truth = survival(*enumerated(np.append(values, 1.3), np.append(chances[row], 0.3)), sigma, t)
+            bound = survival(grid, laws.weights[row], sigma, t) + laws.overflow[row] + laws.shortfall[row]
+            assert np.all(bound >= truth - 1e-14)
+
+
+def test_improbable_coins_are_poisson_numbers_of_jumps():
+    """[A-12] On the grid: the compound Poisson law exactly; the cost is half a chance of the mean."""
+    laws = RowLaws(1, 0.5, 200, 2.0, 6.0)
+    laws.add_improbable(np.array([1.0, 0.5]), np.array([[0.002, 0.001]]))
+    intensity = -np.log1p([-0.002, -0.001])
+    steps = np.arange(201)
+    twos, ones = stats.poisson.pmf(steps // 2, intensity[0]) * (steps % 2 == 0), stats.poisson.pmf(steps, intensity[1])
+    assert np.allclose(laws.weights[0], np.convolve(twos, ones)[:201], rtol=1e-12, atol=1e-300)
+    assert laws.shortfall[0] == 0 and laws.overflow[0] < 1e-100
+    mean = 0.5 * laws.weights[0] @ steps
+    assert 0.0025 < mean < 0.0025 * (1 + 1.01 * 0.001)
+
+
+def test_improbable_coins_come_first():
+    laws = RowLaws(1, 0.5, 20, 2.0, 6.0)
+    laws.add(1.0, _row_law.bernoulli_numbers([0.3]))
+    with pytest.raises(ValueError, match="first"):
+        laws.add_improbable(np.array([1.0]), np.array([[0.1]]))
+
+
 def test_numbers_of_participations_dominate_their_convolution():
     """[A-10] Poisson and binomial numbers at entries off the grid, added to some of the rows only."""
     sigma, t = 1.5, np.linspace(-10, 25, 150)
