@@ -18,9 +18,9 @@ import math
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
 from . import _progress, _tails
+from ._scipy import optimize, special
 from ._tails import binomial_quantile, posterior, published_exponents
 
 _UP = 1 + 1e-11  # covers the rounding of inner products of up to 10^6 terms
@@ -296,8 +296,6 @@ class _SumBound:
 
     def _best_at(self, centre):
         """The smallest bound over lambda; whichever is found is valid."""
-        from scipy import optimize  # here, because it doubles the time of `import dplib`
-
         kappa = _curvature(self.range - centre)
         limit = 1 / (kappa * math.exp(centre) * self.top)
         with np.errstate(all="ignore"):

@@ -14,8 +14,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft, special
 
+from ._scipy import fft, special
 from ._tails import binomial_quantile, joint_exponents, posterior, published_exponents
 from .mixtures import EPS
 

@@ -12,8 +12,8 @@ import math
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
+from ._scipy import special
 from .gaussian import LOG_SQRT_2PI
 from .mixtures import EPS, complex_log1p
 from .results import NoBracketError

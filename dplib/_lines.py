@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
+from ._scipy import special
 from .gaussian import LOG_SQRT_2PI
 from .mixtures import EPS, complex_log1p, log_sum_exp
 from .results import NoBracketError

@@ -26,8 +26,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
+from ._scipy import special
 from .gaussian import LOG_SQRT_2PI
 from .mixtures import EPS, log_sum_exp
 from .results import Bracket, NoBracketError

@@ -23,8 +23,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
+from ._scipy import special
 from .mixtures import EPS, Mixture
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
+
+from ._scipy import special
 
 _FACTORS = np.geomspace(0.15, 2.5, 60)  # orders tried, over the best one without participations
 _MOST_EXPONENT = 690.0  # e to it is a float

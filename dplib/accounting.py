@@ -14,10 +14,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
 from . import _validate as check
 from . import contour, gaussian, lattice, rare, renyi
+from ._scipy import optimize, special
 from .gaussian import TAIL_ERROR
 from .mixtures import EPS, Mixture, log_sum_exp
 from .results import Bracket, NoBracketError, UpperBound
@@ -344,8 +344,6 @@ def _loss_error(mixture, u):
 
 def _one_round_epsilon(mixture, delta, direction):
     """Solve for the threshold u: log delta is monotone in it, and eps is the loss there."""
-    from scipy import optimize  # here, because it doubles the time of `import dplib`
-
     sign, log_delta = (1 if direction == "remove" else -1), math.log(delta)
     start = float(mixture.inverse_log_ratio(np.zeros(1))[0])
     gap = lambda u: float(mixture._log_delta_at(np.array([u]), direction)[0]) - log_delta

@@ -6,6 +6,7 @@ import math
 
 from . import _validate as check
 from . import accounting, contour
+from ._scipy import optimize
 
 
 def group_lemma(mechanism, delta, group_size, sharpened=False) -> float:
@@ -76,8 +77,6 @@ def _request(mechanism, delta, group_size):
 
 def _chernoff_root(composition, growth, low, target):
     """Where the lemma's delta, with Chernoff's bound for delta_1, meets the target: a start."""
-    from scipy import optimize  # here, because it doubles the time of `import dplib`
-
     side = contour.Chernoff(accounting.merged(composition), "remove")
     rough = lambda e: growth(e) - target + side.log_delta(e)
     high = low

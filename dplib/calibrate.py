@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from . import _validate as check
 from . import _progress, accounting, contour, gaussian, renyi
+from . import _validate as check
 from .mechanisms import MatrixMechanism, PoissonDPSGD
 from .results import NoBracketError
 

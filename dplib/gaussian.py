@@ -16,9 +16,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
 from . import _validate as check
+from ._scipy import optimize, special
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 # `log_tail_difference` is accurate to this times (1 + |value|), tested against 60 digits.
@@ -62,8 +62,6 @@ def epsilon(mu, delta) -> float:
     mu, delta = check.mu(mu), check.delta(delta)
     if mu == 0 or _log_delta(mu, 0.0) <= math.log(delta):
         return 0.0
-    from scipy import optimize  # here, because it doubles the time of `import dplib`
-
     # delta <= P(L > eps) = Phi(mu/2 - eps/mu), so the root lies below `top`.
     top = max(mu * (mu / 2 - special.ndtri_exp(math.log(delta))), 1e-300)
     gap = lambda eps: _log_delta(mu, eps) - math.log(delta)
@@ -76,8 +74,6 @@ def calibrate(epsilon, delta) -> float:
     epsilon : at least 0. delta : in (0, 1). The noise standard deviation is
     then sensitivity / mu.
     """
-    from scipy import optimize
-
     epsilon, delta = check.epsilon(epsilon), check.delta(delta)
     gap = lambda log_mu: _log_delta(math.exp(log_mu), epsilon) - math.log(delta)
     low, high = -1.0, 1.0

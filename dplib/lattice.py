@@ -28,8 +28,8 @@ import math
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
+from ._scipy import fft, special
 from .gaussian import LOG_SQRT_2PI
 from .mixtures import EPS, log_sum_exp
 from .results import Bracket, NoBracketError
@@ -299,8 +299,6 @@ class _Sum:
     """The composed law, upper or lower: a bound on delta at every epsilon."""
 
     def __init__(self, laws, side, c, period):
-        from scipy import fft  # here: most calls never need the lattice
-
         self.side, self.c, self.h, self.laws = side, c, laws[0].h, laws
         self.size = size = fft.next_fast_len(max(int(math.ceil(period / self.h)), 16), real=True)
         if size > 2 * _LARGEST:

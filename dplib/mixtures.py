@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
 from . import _validate as check
+from ._scipy import special
 from .gaussian import LOG_SQRT_2PI, log_tail_difference
 
 EPS = np.finfo(float).eps

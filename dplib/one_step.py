@@ -29,9 +29,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
 from . import _validate as check
+from ._scipy import special
 from .gaussian import LOG_SQRT_2PI, TAIL_ERROR, log_tail_difference
 
 _LARGEST_EPSILON = 1e6

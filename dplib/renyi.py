@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
 from . import _validate as check
 from . import mixtures
 from ._moments import Moments, log_convex, log_e2
+from ._scipy import optimize, special
 from .mixtures import EPS, Mixture, log_sum_exp
 from .results import Bracket, NoBracketError, UpperBound
 
@@ -349,8 +349,6 @@ def _start(curve, rounds, scale):
 
 def _search(objective, x, low=-23.0, high=13.8):
     """Minimise a quasi-convex function of x = log(order - 1) on [low, high]; no result: it is recorded."""
-    from scipy import optimize  # here, because it doubles the time of `import dplib`
-
     step, values = 0.5, {}
 
     def at(y):
