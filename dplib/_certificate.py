@@ -1,0 +1,241 @@
+"""Certified upper bounds on delta by sampling, from the Gram matrix of the modes alone [A-15].
+
+`certify` draws tuples (`_tuples`) and bounds their mean (`_betting`): the result is at least delta
+with probability at least 1 - failure_probability over the draws, rounding included, and
+the number of draws that it takes does not grow as delta falls. `smallest_certified` finds the noise that
+just passes. Everything that is chosen by looking at samples is chosen from other samples.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from . import _betting, _streams, _tuples
+from ._range import Shares, fit
+
+# Names of the random streams; pilot samples are never used again.
+_PILOT, _FINAL = 1, 2
+_SIZES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 28, 33, 40)
+_PILOT_BLOCKS = 4  # of the last pilot
+_MARGINS = (1.0, 3.0, 10.0)  # of the candidates, in standard errors
+_START_ERROR = 3e-4  # relative, of delta at the start
+_LOOSEST = 2.0  # a bound more than this times the mean is refused
+_MOST_SAMPLES = 2**40
+
+
+@dataclass(frozen=True)
+class Certified:
+    """What a certificate run found: delta <= upper with probability at least 1 - failure_probability.
+
+    mean, standard_error : the estimate from the same samples. bound : the largest value that a sample can
+    have. size : indices in a tuple (0 in the add direction).
+    """
+
+    upper: float
+    mean: float
+    standard_error: float
+    bound: float
+    size: int
+    samples: int
+    failure_probability: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sampler and the samples of its pilot, both in units of the sampler's bound."""
+
+    sampler: object
+    pilot: np.ndarray
+
+    @property
+    def estimate(self):
+        return float(self.pilot.mean()) * self.sampler.bound
+
+    def predicted(self, samples, failure_probability):
+        """About the upper bound that so many samples would give."""
+        _, value = _betting.choose_bet(self.pilot, samples, failure_probability)
+        return self.sampler.bound * (value + self.sampler.extra)
+
+
+def certify(
+    gram,
+    epsilon,
+    side,
+    samples=2**20,
+    failure_probability=1e-9,
+    seed=0,
+    tuple_size=None,
+    target=None,
+    enough=0.0,
+    checkpoint=None,
+):
+    """An upper bound on delta(epsilon) that holds with probability at least 1 - failure_probability [A-15].
+
+    Parameters
+    ----------
+    gram : shape (b, b), upper bounds of the inner products of the modes in units of the noise, entries >= 0
+        (`_bins.gram_upper` divided by sigma squared).
+    epsilon : at least 0. side : "remove" or "add".
+    samples : how many, at least 1000. failure_probability : in (0, 1); for a guarantee at delta no larger than delta.
+    tuple_size : k of the remove direction, or None to choose it by a pilot.
+    target : None, or the delta that should be certified. enough : a bound no larger than this is never refused.
+    checkpoint : path of a file that keeps finished blocks, or None.
+
+    Returns a `Certified`. Raises ValueError when the budget is too small: for `target`, or for an upper bound
+    within twice the mean; it says how many samples would do, about.
+    Cost: b = 128: 15 to 20 microseconds a sample, and 1 to 3 s for the choice of k.
+    """
+    plan = prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size)
+    _check_budget(plan, samples, failure_probability, target, enough)
+    return run(plan, samples, failure_probability, seed, (), checkpoint)
+
+
+def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=None):
+    """The sampler, for the remove direction with the best tuple size, and its pilot."""
+    factor = _tuples.factor(np.asarray(gram, dtype=float))
+    if side == "add":
+        return _pilot(_tuples.add_sampler(factor, epsilon), seed, (0,), _PILOT_BLOCKS)
+    shares = Shares(factor.gram, max(_SIZES) if tuple_size is None else tuple_size)
+    make = partial(_remove_plan, factor, epsilon, shares, seed)
+    if tuple_size is None:
+        tuple_size = _best_size(make, samples, failure_probability)
+    return make(tuple_size, _PILOT_BLOCKS)
+
+
+def run(plan, samples, failure_probability, seed, key, checkpoint=None):
+    """The certificate from fresh samples of a plan's sampler; key tells several runs of one seed apart."""
+    sampler = plan.sampler
+    blocks = _streams.run(
+        sampler,
+        -(-samples // _tuples.BLOCK),
+        seed=seed,
+        key=(_FINAL, *key),
+        checkpoint=checkpoint,
+        fingerprint=_fingerprint(sampler) if checkpoint is not None else None,
+        description="certificate",
+    )
+    values = np.concatenate(blocks)[:samples]
+    bet, _ = _betting.choose_bet(plan.pilot, samples, failure_probability)
+    upper = _betting.betting(values, 1.0, failure_probability, bet)
+    size = sampler.law.size if isinstance(sampler, _tuples.RemoveSampler) else 0
+    return Certified(
+        upper=float(min(1.0, sampler.bound * (upper + sampler.extra) * (1 + 1e-12))),
+        mean=float(values.mean()) * sampler.bound,
+        standard_error=float(values.std(ddof=1)) / math.sqrt(samples) * sampler.bound,
+        bound=float(sampler.bound),
+        size=size,
+        samples=samples,
+        failure_probability=failure_probability,
+    )
+
+
+def smallest_certified(
+    gram,
+    epsilon,
+    delta,
+    start,
+    slope,
+    sides=("remove", "add"),
+    samples=2**20,
+    failure_probability=1e-9,
+    seed=0,
+    checkpoint=None,
+):
+    """A noise multiplier that certifies delta, a little above the smallest; and the certificates.
+
+    gram : upper bounds of the inner products at noise multiplier 1. start : an estimate of the noise multiplier where
+    the larger direction's delta(epsilon) is `delta`. slope : -d log delta / d log sigma there, about.
+
+    The candidates, three, are fixed before any is tried on fresh samples; each gets a third of the failure
+    probability, and the first for which every side passes is returned. So the statement "the noise multiplier
+    returned satisfies delta" fails with probability at most failure_probability. Both sides need to pass; as
+    the larger one alone decides, there is no union over them.
+
+    Returns (noise_multiplier, list of one `Certified` for each side). Raises ValueError when none passes.
+    """
+    share = failure_probability / len(_MARGINS)
+    plan = prepare(gram / start**2, epsilon, sides[0], samples, share, seed)
+    spread = float(plan.pilot.std()) / math.sqrt(samples) * plan.sampler.bound / plan.estimate
+    overshoot = plan.predicted(samples, share) / plan.estimate
+    if overshoot > _LOOSEST:
+        _refuse(plan, samples, share, _LOOSEST * plan.estimate, f"an upper bound within {_LOOSEST:g} times delta")
+    for attempt, margin in enumerate(_MARGINS):
+        scale = start * (overshoot * (1 + margin * spread + margin * _START_ERROR)) ** (1 / slope)
+        results = []
+        for side in sides:
+            plan = prepare(gram / scale**2, epsilon, side, samples, share, seed)
+            path = None if checkpoint is None else f"{checkpoint}.{attempt}.{side}"
+            results.append(run(plan, samples, share, seed, (attempt, int(side == "add")), path))
+            if results[-1].upper > delta:
+                break
+        else:
+            return scale, results
+    raise ValueError(
+        f"start must be about where delta is {delta:.3g}; none of {len(_MARGINS)} noise multipliers up to {scale:.6g} was certified"
+    )
+
+
+# ----------------------------------------------------------------------------- helpers
+
+
+def _remove_plan(factor, epsilon, shares, seed, size, blocks):
+    sampler = _tuples.remove_sampler(factor, epsilon, fit(shares, size))
+    return _pilot(sampler, seed, (size,), blocks)
+
+
+def _pilot(sampler, seed, key, blocks):
+    return Plan(sampler, np.concatenate(_streams.run(sampler, blocks, seed=seed, key=(_PILOT, *key))))
+
+
+def _best_size(make, samples, failure_probability):
+    """The tuple size with the least predicted excess over the mean: three probes, then downhill."""
+    costs = {}
+
+    def cost(i):
+        if i not in costs:
+            try:
+                plan = make(_SIZES[i], 1)
+                costs[i] = plan.predicted(samples, failure_probability) - plan.estimate
+            except (ValueError, OverflowError):  # entries too large for tuples of this size
+                costs[i] = math.inf
+        return costs[i]
+
+    best = min((2, 7, 11), key=cost)
+    while True:
+        near = [i for i in (best - 1, best + 1) if 0 <= i < len(_SIZES)]
+        better = min(near, key=cost)
+        if cost(better) >= cost(best):
+            return _SIZES[best]
+        best = better
+
+
+def _check_budget(plan, samples, failure_probability, target, enough):
+    if target is not None:
+        wanted, what = target, f"an upper bound of {target:.3g}"
+    else:
+        wanted, what = max(_LOOSEST * plan.estimate, enough), f"an upper bound within {_LOOSEST:g} times delta"
+    if plan.predicted(samples, failure_probability) > wanted:
+        _refuse(plan, samples, failure_probability, wanted, what)
+
+
+def _refuse(plan, samples, failure_probability, wanted, what):
+    """Raise a ValueError that says how many samples would do."""
+    delta = f"delta is about {plan.estimate:.3g}"
+    if plan.estimate >= wanted > 0:
+        raise ValueError(f"target must be above delta for a certificate ({delta}); got {wanted:.3g}")
+    needed = samples
+    while needed < _MOST_SAMPLES and plan.predicted(needed, failure_probability) > wanted:
+        needed *= 2
+    many = f"about {needed:.2g}" if needed < _MOST_SAMPLES else f"more than {_MOST_SAMPLES:.2g}"
+    raise ValueError(f"samples must be {many} for {what} ({delta}); got {samples}")
+
+
+def _fingerprint(sampler):
+    parts = {"epsilon": sampler.epsilon, "gram": sampler.factor.gram, "bound": sampler.bound}
+    if isinstance(sampler, _tuples.RemoveSampler):
+        parts |= {"size": sampler.law.size, "levels": sampler.law.levels, "weights": sampler.law.weights}
+    return parts

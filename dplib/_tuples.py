@@ -1,0 +1,315 @@
+"""Unbiased samples of delta that never exceed a known bound: the tuple sampler [A-15].
+
+With modes m_1 .. m_b in units of the noise, w = dP/dQ = mean_l exp(y_l), y_l = <m_l, x> - gram_ll / 2:
+
+    remove  delta = E_Q (w - e^eps)_+. Expanding w^k turns it into the mean over tuples J of k indices of
+            rho(J) E[(w - e^eps)_+ / w^k], x ~ N(sum of the modes in J, I). The payoff is at most
+            (1/k) (1 - 1/k)^(k-1) e^(-(k-1) eps), and `_range` bounds rho.
+    add     delta = E_Q (1 - e^eps w)_+. The region w < e^-eps lies in a half-space: draws conditioned on it
+            have payoffs at most the probability of the half-space.
+
+Each sample is an average over a line: in the direction of the sum of the modes in J (remove), or of
+the normal of the half-space (add). This lowers the variance and keeps mean, bound and independence.
+Everything is rounded in the safe direction: `slack` bounds the error of every logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._range import TupleLaw
+
+UNIT = 2.0**-53
+BLOCK = 4096  # samples drawn at once
+_ROWS = 256  # of them, worked on at once: their tables stay in the processor's cache
+_FARTHEST = 6.5  # normals beyond it are not resolved well enough: such a sample counts as the bound
+_REACH = 6.0  # of the line on either side; what lies beyond is added at its bound
+_BEYOND = 2 * 9.9e-10  # > Pr[|N(0, 1)| > _REACH]
+_LINE_POINTS = 8  # of the add direction
+_SMALLEST_DIAGONAL = 1e-3  # of the largest: smaller entries are raised to it, which can only raise delta
+_LARGEST_SLACK = 1e-6
+_LARGEST_DIAGONAL = 600.0  # the dominant exponential at any point of the line is at least e^-300 of the largest
+_ALLOWANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A matrix whose exact Gram matrix is, entry by entry, at least the one given [M-K].
+
+    rows : shape (b, b + 1). gram : rows @ rows.T as computed. unit : relative error of inner products.
+    """
+
+    rows: np.ndarray
+    gram: np.ndarray
+    unit: float
+
+
+def factor(gram):
+    """A `Factor` of an upper bound of the Gram matrix (in units of the noise); any symmetric matrix with entries >= 0."""
+    diagonal = gram.diagonal()
+    gram = gram + np.diag(np.maximum(0.0, _SMALLEST_DIAGONAL * diagonal.max() - diagonal))
+    values, vectors = np.linalg.eigh(gram)
+    rows = vectors * np.sqrt(np.maximum(values, 0.0))
+    unit = 2 * (len(gram) + 8) * UNIT
+    # What the rounded factor misses, plus the rounding of this very check.
+    missing = (gram - rows @ rows.T).max() + 2 * unit * (np.abs(rows) @ np.abs(rows).T + gram).max()
+    extra = math.sqrt(max(missing, 0.0)) * (1 + 4 * UNIT)
+    rows = np.column_stack([rows, np.full(len(gram), extra)])
+    return Factor(rows, np.maximum(rows @ rows.T, 0.0), unit)
+
+
+# ------------------------------------------------------------------------------- remove
+
+
+@dataclass(frozen=True)
+class RemoveSampler:
+    """Samples of the remove direction, in units of `bound`; made by `remove_sampler`."""
+
+    epsilon: float
+    factor: Factor
+    law: TupleLaw
+    bound: float
+    slack: float  # of y and of log w
+    log_slack: float  # of log rho, and of the rest of a payoff
+    missed: float  # total variation between the drawn tuples and their law
+    step: float  # of the lattice on the line
+
+    @property
+    def extra(self):
+        """To be added to a bound on the mean, in units of `bound`."""
+        return self.missed + _BEYOND
+
+    def __call__(self, rng, index=0):
+        """BLOCK independent samples in [0, 1]."""
+        counts = _draw_counts(self, rng)
+        normals, valid = _normals(rng, (len(counts), self.factor.rows.shape[1]))
+        offsets = rng.random(len(counts))
+        noise = normals @ self.factor.rows.T
+        forces = counts @ self.factor.gram  # k s
+        forms = np.einsum("ij,ij->i", counts, forces)  # k^2 q
+        shares = np.sqrt(forms)
+        slopes = forces / shares[:, None]
+        along = np.einsum("ij,ij->i", counts, noise) / shares
+        base = forces - self.factor.gram.diagonal() / 2 + noise - along[:, None] * slopes
+        logs = _log_ratios(self.law, forces, forms) - math.log(self.bound)
+        result = np.empty(len(counts))
+        for start in range(0, len(counts), _ROWS):
+            part = slice(start, start + _ROWS)
+            result[part] = self._line(base[part], slopes[part], offsets[part], logs[part])
+        result *= math.exp(self.log_slack + (self.law.size + 1) * self.slack)
+        result[~valid] = 1.0
+        return np.minimum(result, 1.0)
+
+    def _line(self, base, slopes, offsets, logs):
+        """sum_i step phi(t_i) payoff(t_i) over the lattice t_i = step (i + offset) inside the reach."""
+        half = round(_REACH / self.step)
+        first = self.step * (offsets - half)
+        top = (base + _REACH * slopes).max(axis=1)
+        values = np.exp(base + first[:, None] * slopes - top[:, None])
+        ratio = np.exp(self.step * slopes)
+        means = np.empty((len(base), 2 * half))
+        average = np.full(base.shape[1], 1 / base.shape[1])
+        for i in range(2 * half):
+            means[:, i] = values @ average
+            values *= ratio
+        points = first[:, None] + self.step * np.arange(2 * half)
+        log_w = np.log(means) + top[:, None]
+        below = self.epsilon - self.slack - log_w
+        paying = np.nonzero(below < 0)
+        log_w, below, points = log_w[paying], below[paying], points[paying]
+        terms = np.exp((1 - self.law.size) * log_w + logs[paying[0]] - points**2 / 2) * -np.expm1(below)
+        return np.bincount(paying[0], terms, len(base)) * (self.step / math.sqrt(2 * math.pi))
+
+
+def remove_sampler(factor, epsilon, law):
+    """The sampler of the remove direction for one tuple law."""
+    k, gram = law.size, factor.gram
+    bins, largest = len(gram), gram.diagonal().max()
+    radius = _FARTHEST * math.sqrt(bins + 1)
+    # Errors of k s - d/2, of the noise, and of the move along the line, whose direction is as well
+    # known as q >= largest * least share: at most min(k, b) different bins, none below 1e-3 of the largest.
+    unit = factor.unit
+    direction = 4 * min(k, bins) * largest / gram.diagonal().min()
+    slack = unit * (2 * k * largest + largest + math.sqrt(largest) * (radius + (radius + _REACH) * (4 + 2 * direction)))
+    slack += math.sqrt(largest * (bins + 1)) * 3e-10  # normals, resolved to 1.1e-10 below _FARTHEST, used twice
+    slack += 4 * UNIT * (1000 + bins + k * largest + math.sqrt(largest) * radius)  # exponentials, sums, recurrences
+    exponent = law.levels.max() * largest + largest
+    log_slack = 8 * (k * k + k * exponent) * unit * max(largest, 1.0) + 1e-12
+    per_draw = 2 * unit * exponent + 8 * UNIT * (bins + 2) ** 2
+    missed = 4 * k * (per_draw + unit * (1 + np.abs(law.log_means).max())) + 4 * UNIT * (law.log_means.size + 2) ** 2
+    if slack > _LARGEST_SLACK or log_slack > _LARGEST_SLACK or largest > _LARGEST_DIAGONAL:
+        raise ValueError(
+            f"gram must be small enough for double precision with tuples of {k}; got entries up to {largest:.3g}"
+        )
+    payoff = (1 - 1 / k) ** (k - 1) / k * math.exp((1 - k) * epsilon)
+    step = _lattice_step(k, largest)
+    return RemoveSampler(
+        epsilon, factor, law, law.ratio * payoff * math.exp(_ALLOWANCE + 2 * log_slack), slack, log_slack, missed, step
+    )
+
+
+def _lattice_step(k, largest):
+    """A divisor of _REACH: the payoff is about 1 / (k sqrt(largest)) wide on the line."""
+    return _REACH / math.ceil(_REACH / min(0.25, max(0.08, 1.5 / (k * math.sqrt(largest)))))
+
+
+def _draw_counts(sampler, rng):
+    """How often each index stands in each tuple; shape (BLOCK, b)."""
+    law, gram = sampler.law, sampler.factor.gram
+    bins = len(gram)
+    chances = np.exp(
+        np.log(law.weights)[:, None] + law.size * law.log_means - law.log_totals[:, None]
+    ).ravel()
+    ends = np.cumsum(chances)
+    components = np.minimum(np.searchsorted(ends / ends[-1], rng.random(BLOCK), side="right"), len(ends) - 1)
+    uniforms = rng.random((BLOCK, law.size))
+    order = np.argsort(components, kind="stable")
+    present, starts = np.unique(components[order], return_index=True)
+    counts = np.empty((BLOCK, bins))
+    for component, rows in zip(present, np.split(order, starts[1:])):
+        level, center = divmod(int(component), bins)
+        exponents = law.levels[level] * gram[center] - gram.diagonal() / 2
+        ends = np.cumsum(np.exp(exponents - exponents.max()))
+        indices = np.minimum(np.searchsorted(ends / ends[-1], uniforms[rows], side="right"), bins - 1)
+        flat = indices + bins * np.arange(len(rows))[:, None]
+        counts[rows] = np.bincount(flat.ravel(), minlength=bins * len(rows)).reshape(len(rows), bins)
+    return counts
+
+
+def _log_ratios(law, forces, forms):
+    """log rho(J) for forces = k s, forms = k^2 q."""
+    terms = []
+    for level, weight, total in zip(law.levels, law.weights, law.log_totals):
+        if level == 0:
+            terms.append(np.full(len(forces), math.log(weight * forces.shape[1]) - total))
+            continue
+        top = forces.max(axis=1)
+        sums = np.exp(level * (forces - top[:, None])).sum(axis=1)
+        terms.append(np.log(sums) + level * top + math.log(weight) - total)
+    return forms / 2 - np.logaddexp.reduce(terms, axis=0)
+
+
+# ---------------------------------------------------------------------------------- add
+
+
+@dataclass(frozen=True)
+class AddSampler:
+    """Samples of the add direction, in units of `bound`; made by `add_sampler`."""
+
+    epsilon: float
+    factor: Factor
+    bound: float
+    slack: float
+    threshold: float  # tau: the region lies in <v, x> <= -tau
+    direction: np.ndarray  # <m_l, v>
+    weights: np.ndarray  # omega / ||m_omega||: <v, x> from the <m_l, x>
+
+    @property
+    def extra(self):
+        return 0.0
+
+    def __call__(self, rng, index=0):
+        """BLOCK independent samples in [0, 1]."""
+        from scipy.special import ndtr, ndtri
+
+        normals, valid = _normals(rng, (BLOCK, self.factor.rows.shape[1]))
+        noise = normals @ self.factor.rows.T
+        base = noise - self.factor.gram.diagonal() / 2 - (noise @ self.weights)[:, None] * self.direction
+        chance = float(ndtr(-self.threshold))
+        result = np.zeros(BLOCK)
+        for i in range(_LINE_POINTS):
+            places = rng.random(BLOCK)
+            points = ndtri(chance * ((i + places) / _LINE_POINTS))
+            # The first part reaches into the tail, where 53 bits resolve less.
+            resolved = (points < 5) & ((places > 1e-7) | (i > 0))
+            points = np.where(resolved, points, 0.0)
+            y = base + points[:, None] * self.direction
+            top = y.max(axis=1)
+            log_w = top + np.log(np.exp(y - top[:, None]).mean(axis=1))
+            payoff = -np.expm1(np.minimum(0.0, self.epsilon - self.slack + log_w))
+            result += np.where(resolved, payoff, 1.0)
+        result *= 1 / _LINE_POINTS
+        result[~valid] = 1.0
+        return np.minimum(result, 1.0)
+
+
+def add_sampler(factor, epsilon):
+    """The sampler of the add direction: the half-space is the supporting one, up to a numerical maximum."""
+    from scipy.special import ndtr
+
+    omega, threshold = half_space(factor.gram, epsilon)
+    threshold = min(threshold, 35.0)  # a larger half-space; its probability must not underflow
+    gram = factor.gram
+    bins, largest = len(gram), gram.diagonal().max()
+    length = math.sqrt(omega @ gram @ omega)
+    radius = _FARTHEST * math.sqrt(bins + 1)
+    ratio = largest / length**2
+    slack = 8 * factor.unit * (largest + math.sqrt(largest) * (radius + (2 * radius + _FARTHEST + abs(threshold)) * (4 + ratio)))
+    slack += math.sqrt(largest * (bins + 1)) * 3e-10 + math.sqrt(largest) * 1e-9
+    if slack > _LARGEST_SLACK:
+        raise ValueError(f"gram must be small enough for double precision; got entries up to {largest:.3g}")
+    return AddSampler(
+        epsilon,
+        factor,
+        float(ndtr(-threshold)) * (1 + _ALLOWANCE),
+        slack,
+        threshold,
+        gram @ omega / length,
+        omega / length,
+    )
+
+
+def half_space(gram, epsilon):
+    """Weights omega and tau: {log w < -epsilon} lies in {<m_omega, x> < -tau ||m_omega||}, whatever the weights.
+
+    log w >= sum_l omega_l (y_l - log(b omega_l)) by concavity. The weights returned come from a few steps of
+    exponentiated gradients towards the largest tau; any others would be valid too.
+    """
+    bins, half = len(gram), gram.diagonal() / 2
+
+    def distance(omega):
+        height = epsilon - omega @ half - omega @ np.log(bins * np.maximum(omega, 1e-300))
+        return height / math.sqrt(omega @ gram @ omega)
+
+    best = omega = np.full(bins, 1 / bins)
+    farthest = distance(omega)
+    rate = 0.5
+    for _ in range(100):
+        length = math.sqrt(omega @ gram @ omega)
+        height = farthest * length
+        slope = (-half - np.log(bins * omega) - 1) / length - height * (gram @ omega) / length**3
+        moved = omega * np.exp(rate * length * (slope - omega @ slope))
+        moved = np.maximum(moved / moved.sum(), 1e-12)
+        moved /= moved.sum()
+        value = distance(moved)
+        if value <= farthest:
+            rate /= 2
+            if rate < 1e-3:
+                break
+            continue
+        best, farthest, omega = moved, value, moved
+    length = math.sqrt(best @ gram @ best)
+    # The threshold is lowered by its rounding, so that the half-space is not too small.
+    return best, farthest - 1e-12 * (1 + abs(farthest)) * (1 + (1 + half.max() + epsilon) / length + 2 * half.max() / length**2)
+
+
+# ------------------------------------------------------------------------------- normals
+
+
+def _normals(rng, shape):
+    """Standard normals by inversion, and whether all of a row are inside the resolved range.
+
+    63 random bits for the distance from the centre and one for the sign: the spacing of the uniform
+    numbers is 2^-64 in both tails. Up to _FARTHEST an ideal normal with the same leading bits differs by less than 1.1e-10.
+    """
+    from scipy.special import ndtri
+
+    bits = rng.integers(0, 2**64, size=shape, dtype=np.uint64)
+    uniforms = ((bits >> np.uint64(1)).astype(float) + 0.5) * 2.0**-64
+    normals = ndtri(uniforms)
+    valid = normals.min(axis=1) > -_FARTHEST
+    normals *= 1.0 - 2.0 * (bits & np.uint64(1)).astype(float)
+    return normals, valid

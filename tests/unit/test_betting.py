@@ -1,0 +1,78 @@
+"""Confidence bounds on the mean of samples in a range: coverage, order, limits."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dplib import _betting
+
+
+def test_coverage_of_a_coin():
+    """[A-15] On a law on {0, bound} each bound fails no more often than allowed: 2000 repetitions at 0.05."""
+    rng = np.random.default_rng(1)
+    bound, chance, count, allowed = 3.0, 0.01, 3000, 0.05
+    pilot = (rng.random(20000) < chance).astype(float)
+    bet, _ = _betting.choose_bet(pilot, count, allowed)
+    failures = np.zeros(3)
+    for hits in rng.binomial(count, chance, 2000):
+        samples = np.zeros(count)
+        samples[:hits] = bound
+        uppers = (
+            _betting.betting(samples, bound, allowed, bet),
+            _betting.maurer_pontil(samples, bound, allowed),
+            bound * _betting.chernoff_hoeffding(hits / count, count, allowed),
+        )
+        failures += np.array(uppers) < bound * chance
+    limit = 2000 * allowed + 3 * math.sqrt(2000 * allowed)
+    assert np.all(failures <= limit)
+    assert failures[0] > 0  # it is no wide bound: some failures must occur
+
+
+def test_crossing_solves_the_equation():
+    rng = np.random.default_rng(2)
+    samples = rng.random(5000) ** 8
+    upper = _betting.betting(samples, 1.0, 1e-6, 0.2)
+    capital = np.log1p(0.2 * (upper - samples)).sum()
+    needed = math.log(1e6)
+    assert needed <= capital <= needed * (1 + 1e-4)
+    assert _betting.betting(7 * samples, 7.0, 1e-6, 0.2) == pytest.approx(7 * upper, rel=1e-12)
+
+
+def test_betting_is_sharper():
+    """A small variance helps betting and Maurer-Pontil, and betting more."""
+    rng = np.random.default_rng(3)
+    pilot, samples = rng.random((2, 2**16)) * 0.01
+    bet, expected = _betting.choose_bet(pilot, len(samples), 1e-9)
+    betting = _betting.betting(samples, 1.0, 1e-9, bet)
+    mean = samples.mean()
+    assert mean < betting < _betting.maurer_pontil(samples, 1.0, 1e-9)
+    assert betting < _betting.chernoff_hoeffding(mean, len(samples), 1e-9)
+    assert betting == pytest.approx(expected, rel=0.01)
+    # Nothing can beat a law with the mass log(1/beta)/n at the bound that was never seen.
+    assert betting - mean >= 0.9 * math.log(1e9) / len(samples)
+
+
+def test_too_few_samples_give_the_bound():
+    assert _betting.betting(np.zeros(3), 2.0, 1e-9, 0.5) == 2.0
+    assert _betting.maurer_pontil(np.array([0.0, 2.0]), 2.0, 1e-9) == 2.0
+    assert _betting.chernoff_hoeffding(1.0, 10, 1e-9) == 1.0
+    assert _betting.betting(np.full(50, 2.0), 2.0, 1e-9, 0.5) == 2.0
+
+
+def test_only_zeros():
+    """No success in n samples: the bound is about log(1/beta)/n in each of the two sharp ones."""
+    n = 10**5
+    for upper in (_betting.betting(np.zeros(n), 1.0, 1e-9, 0.98), _betting.chernoff_hoeffding(0.0, n, 1e-9)):
+        assert upper == pytest.approx(math.log(1e9) / n, rel=0.03)
+
+
+def test_relative_entropy():
+    assert _betting.relative_entropy(0.2, 0.2) == 0
+    assert _betting.relative_entropy(0.0, 0.3) == pytest.approx(-math.log(0.7))
+    assert _betting.relative_entropy(1.0, 0.3) == pytest.approx(-math.log(0.3))
+    assert _betting.relative_entropy(0.5, 0.0) == math.inf
+    assert _betting.relative_entropy(0.5, 1.0) == math.inf
+    # [N-2.1] the sample sizes that are published for a final delta of 1e-5
+    for threshold, samples in ((8e-6, 5.4e7), (9e-6, 2.2e8), (9.5e-6, 9.1e8)):
+        assert math.log(1e5) / _betting.relative_entropy(threshold, 1e-5) == pytest.approx(samples, rel=0.02)
