@@ -29,8 +29,6 @@ _NARROW = 1e-6
 _HANDFUL = 10
 # Up to this many rounds, or expected participations, the split contour is asked first.
 _FEW_ROUNDS, _RARE = 30, 8.0
-# Renyi orders that are tried as a bound on the direction that hardly ever matters.
-_ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 # A bracket wider than this (relative) is refused: it would tell the caller nothing.
 _USELESS = 0.5
 # ... unless it is this narrow in absolute terms: [0, 1e-9] is a useful epsilon.
@@ -44,7 +42,7 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
     ----------
     composition : Mixture, or list of (Mixture, rounds) with rounds >= 1.
     epsilon : at least 0.
-    direction : "remove", "add", or "both" (the larger of the two).
+    direction : "remove", "add", or "both" (the larger of the two, which is remove [C-9m]).
     method : "auto", "contour", "lattice", or "renyi": the best Renyi order, an
         UpperBound instead of a Bracket.
     tolerance : in [1e-9, 0.1], a relative width at which the search for a narrower bracket ends.
@@ -54,13 +52,10 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
     can be computed. Cost: a few milliseconds by the contour, up to seconds by the lattice.
     """
     tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
-    parts, epsilon, directions = _prepare(composition, direction, method, epsilon=epsilon)
+    parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
     if method == "renyi":
-        return _renyi_bound(renyi.to_delta, parts, epsilon, directions)
-
-    bracket_of = lambda side: _side_delta(parts, epsilon, side, method, tolerance)
-    point = lambda side: (epsilon, math.log(side.lower) if side.lower > 0 else -math.inf)
-    return _larger_side(parts, directions, bracket_of, point)
+        return _renyi_bound(renyi.to_delta, parts, epsilon, side)
+    return _side_delta(parts, epsilon, side, method, tolerance)
 
 
 def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
@@ -70,12 +65,11 @@ def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
     a delta that is exactly zero raises NoBracketError.
     """
     check.choice("method", method, [name for name in METHODS if name != "renyi"])
-    parts, epsilon, directions = _prepare(composition, direction, method, epsilon=epsilon)
-    sides = [side_log_delta(parts, epsilon, d, method) for d in directions]
-    sides = [side for side in sides if side is not None]
-    if not sides:
+    parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
+    bracket = side_log_delta(parts, epsilon, side, method)
+    if bracket is None:
         raise NoBracketError(f"delta is exactly zero at epsilon = {epsilon:g}: it has no logarithm")
-    return _larger(sides)
+    return bracket
 
 
 def epsilon(composition, delta, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:
@@ -84,19 +78,16 @@ def epsilon(composition, delta, direction="both", method="auto", *, tolerance=1e
     Parameters as for `delta`; delta in (0, 1). `upper` is the guarantee.
     """
     tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
-    parts, delta, directions = _prepare(composition, direction, method, delta=delta)
+    parts, delta, side = _prepare(composition, direction, method, delta=delta)
     if method == "renyi":
-        return _renyi_bound(renyi.to_epsilon, parts, delta, directions)
-    bracket_of = lambda side: _side_epsilon(parts, delta, side, method, tolerance)
-    return _larger_side(parts, directions, bracket_of, lambda side: (side.lower, math.log(delta)))
+        return _renyi_bound(renyi.to_epsilon, parts, delta, side)
+    return _side_epsilon(parts, delta, side, method, tolerance)
 
 
-def _renyi_bound(convert, parts, target, directions):
-    """The larger direction's bound: below the bound from the larger divergence at each order."""
+def _renyi_bound(convert, parts, target, side):
     if not parts:
         return UpperBound(0.0, "Renyi")
-    sides = [convert(renyi.composition_curve(parts, side), target) for side in directions]
-    return max(sides, key=lambda bound: bound.upper)
+    return convert(renyi.composition_curve(parts, side), target)
 
 
 # ------------------------------------------------------------------ preparation
@@ -112,7 +103,12 @@ def check_request(direction, method, **target):
 
 def _prepare(composition, direction, method, **target):
     value = check_request(direction, method, **target)
-    return merged(composition), value, ("remove", "add") if direction == "both" else (direction,)
+    return merged(composition), value, decisive(direction)
+
+
+def decisive(direction):
+    """The direction to compute. Of "both", remove is the larger one at every epsilon >= 0, composed or not [C-9m]."""
+    return "remove" if direction == "both" else direction
 
 
 def merged(composition):
@@ -138,50 +134,7 @@ def merged(composition):
     return list(rounds_of.items())
 
 
-def _larger(sides):
-    """The bracket of the larger of several bracketed numbers."""
-    top = max(sides, key=lambda side: side.upper)
-    return Bracket(max(side.lower for side in sides), top.upper, top.method)
-
-
-def _larger_side(parts, directions, bracket_of, point):
-    """The larger of both directions, without the add direction's own bracket where it cannot matter.
-
-    point(bracket) = (epsilon, log delta) at the lower end of the remove direction's
-    bracket: where the add direction's delta is below it there, it is the smaller one.
-    """
-    if len(directions) == 1:
-        return bracket_of(directions[0])
-    first = bracket_of("remove")
-
-    def add_is_below():
-        epsilon, target = point(first)
-        return math.isfinite(target) and renyi_log_delta(parts, epsilon, "add", target) <= target
-
-    # Where brackets of the add direction may be dear, a bound is tried first.
-    if parts and is_rare(parts) and add_is_below():
-        return first
-    try:
-        return _larger([first, bracket_of("add")])
-    except NoBracketError:
-        if not add_is_below():
-            raise
-        return first
-
-
-def renyi_log_delta(parts, epsilon, direction, target):
-    """An upper bound on log delta from a few Renyi orders, no more than needed to reach `target`."""
-    curve, best = renyi.composition_curve(parts, direction), math.inf
-    # With a small divergence the bound is about -order * epsilon.
-    first = 1 - 1.5 * target / epsilon if epsilon > 0 and target < 0 else _ORDERS[0]
-    for order in (min(max(first, 1.25), 1e5), *_ORDERS):
-        best = min(best, renyi.log_delta(curve, epsilon, orders=[order])[0])
-        if best <= target:
-            break
-    return best
-
-
-def is_rare(parts):
+def _is_rare(parts):
     """Whether the rounds are few, or sample the records rarely."""
     rounds = sum(count for _, count in parts)
     taken = sum(count * float(m.probabilities[m.shifts > 0].sum()) for m, count in parts)
@@ -274,7 +227,7 @@ def _routes(parts, method, by_split, by_contour, by_lattice):
         return [by_lattice]
     contours = [by_contour]
     if len(parts) == 1:
-        contours = [by_split, by_contour] if is_rare(parts) else [by_contour, by_split]
+        contours = [by_split, by_contour] if _is_rare(parts) else [by_contour, by_split]
     elif method == "auto" and sum(rounds for _, rounds in parts) <= _HANDFUL:
         # A few different rounds: the contour would close late, or not at all.
         return [by_lattice, by_contour]

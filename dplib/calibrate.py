@@ -16,6 +16,7 @@ from .results import NoBracketError
 METHODS = ("auto", "renyi")
 _TOLERANCE = 3e-9
 _BOUND_TOLERANCE = 1e-4  # where epsilon itself is but an upper bound
+_ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # of a rough Renyi bound
 _USUAL_SLOPE = 1.4  # of log epsilon against log noise, about
 
 
@@ -96,7 +97,7 @@ class _Solver:
 
     def __init__(self, mechanism, epsilon, delta, direction, method, tolerance):
         self.mechanism, self.epsilon, self.method, self.tolerance = mechanism, epsilon, method, tolerance
-        self.target, self.sides = math.log(delta), ("remove", "add") if direction == "both" else (direction,)
+        self.target, self.side = math.log(delta), accounting.decisive(direction)
         parts = accounting.merged(mechanism.composition())
         # Without noise: removed, the loss is infinite exactly where a sensitivity is positive;
         # added, it is -log_floor, the loss of never being sampled.
@@ -122,69 +123,60 @@ class _Solver:
 
     def log_noise(self, start=None, slope=None):
         """(log of the smallest noise multiplier, last slope of log delta); both arguments are guesses."""
-        solution = -math.inf
-        for side in self.sides:
-            # The second direction is only solved if the first one's noise does not do.
-            if math.isfinite(solution) and self._meets(solution, side):
-                continue
-            guess = self._guess(side) if start is None else start
-            solution, slope = _smallest(
-                partial(self.excess, side=side), guess, slope or self._slope(guess, side), self.tolerance
-            )
-        return solution, slope
+        guess = self._guess() if start is None else start
+        return _smallest(self.excess, guess, slope or self._slope(guess), self.tolerance)
 
-    def excess(self, log_noise, side):
+    def excess(self, log_noise):
         """log delta's upper bound, over the target: decreasing in the noise."""
         parts = self._parts(log_noise)
         if self.method == "renyi":
-            return renyi.log_delta(renyi.composition_curve(parts, side), self.epsilon)[0] - self.target
+            return renyi.log_delta(renyi.composition_curve(parts, self.side), self.epsilon)[0] - self.target
         try:
-            bracket = accounting.side_log_delta(parts, self.epsilon, side)
+            bracket = accounting.side_log_delta(parts, self.epsilon, self.side)
         except NoBracketError:
             # Far from the target Renyi's bound may tell on which side we are.
-            if (bound := self._renyi(parts, side)) > 0:
+            if (bound := self._renyi(parts)) > 0:
                 raise
             return bound
         return -math.inf if bracket is None else bracket.upper - self.target
 
-    def _meets(self, log_noise, side):
-        """Whether the noise meets the target in the other direction, too."""
-        parts = self._parts(log_noise)
-        # Where brackets may be dear, a Renyi bound often settles it.
-        if self.method == "auto" and accounting.is_rare(parts) and self._renyi(parts, side) <= 0:
-            return True
-        return self.excess(log_noise, side) <= 0
-
-    def _renyi(self, parts, side):
-        """Excess of the Renyi bound at a few orders: an upper bound that always exists."""
-        return accounting.renyi_log_delta(parts, self.epsilon, side, self.target) - self.target
+    def _renyi(self, parts):
+        """Excess of the Renyi bound at a few orders, no more than needed: an upper bound that always exists."""
+        curve, best, epsilon = renyi.composition_curve(parts, self.side), math.inf, self.epsilon
+        # With a small divergence the bound is about -order * epsilon.
+        first = 1 - 1.5 * self.target / epsilon if epsilon > 0 and self.target < 0 else _ORDERS[0]
+        for order in (min(max(first, 1.25), 1e5), *_ORDERS):
+            best = min(best, renyi.log_delta(curve, epsilon, orders=[order])[0])
+            if best <= self.target:
+                break
+        return best - self.target
 
     # -- where to start
 
-    def _rough(self, log_noise, side):
+    def _rough(self, log_noise):
         """Rough excess: no certificate. Rare draws add up; others obey the Chernoff bound."""
         parts = self._parts(log_noise)
         if self.method == "renyi":
             # Where the exact delta needs no noise at all, this bound still does.
-            return max(self._renyi(parts, side), -1e6)
+            return max(self._renyi(parts), -1e6)
         taken = sum(rounds * (1 - float(np.exp(min(m.log_floor, 0.0)))) for m, rounds in parts)
-        if side == "remove" and len(parts) == 1 and taken < 5:
+        if self.side == "remove" and len(parts) == 1 and taken < 5:
             [(mixture, rounds)] = parts
-            value = float(mixture.log_hockey_stick(np.array([self.epsilon]), side)[0]) + math.log(rounds)
+            value = float(mixture.log_hockey_stick(np.array([self.epsilon]), self.side)[0]) + math.log(rounds)
         else:
-            value = contour.Chernoff(parts, side).log_delta(self.epsilon)
+            value = contour.Chernoff(parts, self.side).log_delta(self.epsilon)
         return max(value, -1e6) - self.target
 
-    def _guess(self, side):
+    def _guess(self):
         try:
-            return _rough_root(partial(self._rough, side=side))
+            return _rough_root(self._rough)
         except NoBracketError:
             return math.log(self.mechanism.noise_multiplier)
 
-    def _slope(self, log_noise, side):
+    def _slope(self, log_noise):
         """d log delta / d log noise, roughly."""
         try:
-            change = self._rough(log_noise + 0.01, side) - self._rough(log_noise - 0.01, side)
+            change = self._rough(log_noise + 0.01) - self._rough(log_noise - 0.01)
         except NoBracketError:
             return -10.0
         return min(change / 0.02, -1.0)

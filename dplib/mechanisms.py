@@ -199,7 +199,7 @@ class MatrixMechanism:
     def epsilon(self, delta, direction="both", *, checkpoint=None) -> UpperBound:
         """Upper bound on epsilon at `delta` in (0, 1).
 
-        direction : "remove", "add" or "both" (the larger). checkpoint : how the paths begin of the files in which
+        direction : "remove", "add" or "both" (the larger: remove [C-9m]). checkpoint : how the paths begin of the files in which
         finished tail bounds of a dense encoder are kept, so that a call that was interrupted goes on.
         """
         delta = check.delta(delta)
@@ -275,7 +275,7 @@ class MatrixMechanism:
         slack = 0.1 * _MARGIN * (1 - share) * delta
         for _ in range(4):
             groups = self._rows(share * delta, tail_bound, slack, checkpoint)
-            found = [self._side_epsilon(rows, delta, side) for rows in groups for side in _sides(direction)]
+            found = [self._side_epsilon(rows, delta, accounting.decisive(direction)) for rows in groups]
             value, excess = (max(numbers) for numbers in zip(*found))
             if excess <= 1:
                 return UpperBound(value, _method(groups))
@@ -334,10 +334,9 @@ class MatrixMechanism:
         groups = self._rows(delta_1, tail_bound, slack, checkpoint)
         total = composed = 0.0
         for rows in groups:
-            for side in _sides(direction):
-                value = accounting.delta(rows.pairs, epsilon, side, tolerance=10 * _TOLERANCE).upper
-                loss = rows.slack * (math.exp(epsilon) if side == "add" else 1.0)
-                total, composed = max(total, rows.delta_1 + value + loss), max(composed, value)
+            value = accounting.delta(rows.pairs, epsilon, direction, tolerance=10 * _TOLERANCE).upper
+            loss = rows.slack * (math.exp(epsilon) if direction == "add" else 1.0)
+            total, composed = max(total, rows.delta_1 + value + loss), max(composed, value)
         return total, composed, groups
 
 
@@ -366,10 +365,6 @@ def _mean_loss(pairs):
 
 def _method(groups):
     return f"MMCC, {groups[0].tail_bound} tail bound"
-
-
-def _sides(direction):
-    return ("remove", "add") if direction == "both" else (direction,)
 
 
 def _upper_end(found):

@@ -142,12 +142,20 @@ def test_both_is_the_larger_of_the_two(answer, composition):
     assert both == answer(composition) == max(remove, add, key=lambda b: b.upper)
 
 
-def test_overlapping_directions_keep_the_best_of_both_ends(monkeypatch):
-    """The larger of two bracketed numbers lies between the larger lower and the larger upper end."""
-    sides = {"remove": Bracket(1.0, 4.0, "contour"), "add": Bracket(2.0, 3.0, "lattice")}
-    monkeypatch.setattr(accounting, "_side_epsilon", lambda parts, delta, direction, *_: sides[direction])
-    assert accounting.epsilon([(PAIR, 400)], 1e-6) == Bracket(2.0, 4.0, "contour")
-    assert accounting.epsilon([(PAIR, 400)], 1e-6, "add") == sides["add"]
+@pytest.mark.parametrize("answer", ANSWERS, ids=IDS)
+def test_both_computes_the_remove_direction_alone(answer, monkeypatch):
+    """[C-9m] says which direction is the larger one: the other is not computed."""
+    asked = []
+    for name in ("_side_epsilon", "side_log_delta"):
+        route = getattr(accounting, name)
+
+        def noted(parts, value, direction, *rest, route=route):
+            asked.append(direction)
+            return route(parts, value, direction, *rest)
+
+        monkeypatch.setattr(accounting, name, noted)
+    answer([(PAIR, 400)])
+    assert set(asked) == {"remove"}
 
 
 def test_an_add_loss_beyond_its_largest_value_has_delta_zero():
