@@ -1,0 +1,322 @@
+"""Exact accounting for C = I, balls in bins without sampling [A-16]."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import special
+
+from dplib import _lognormal, _lognormal_grid, gaussian
+from dplib._lognormal import FLOOR, bracket, epsilon_bracket
+from dplib.results import NoBracketError
+
+SIDES = ("remove", "add")
+REFERENCE = Path(__file__).parents[1] / "data" / "bnb.json"
+
+
+# ------------------------------------------------------------------ independent routes
+
+
+def one_left(strike, d, side):
+    """E(X - strike)_+ or E(strike - X)_+ for one lognormal of mean one, in closed form."""
+    root = math.sqrt(d)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a = (np.log(np.maximum(strike, 1e-300)) + d / 2) / root
+        if side == "remove":
+            return np.where(strike <= 0, 1 - strike, special.ndtr(root - a) - strike * special.ndtr(-a))
+        return np.where(strike <= 0, 0.0, strike * special.ndtr(a) - special.ndtr(a - root))
+
+
+def nodes(d, top, points=24):
+    """Gauss-Legendre in z, denser towards the bend at `top` (a strike)."""
+    z_top = (math.log(top) + d / 2) / math.sqrt(d)
+    edges = np.unique(
+        np.concatenate([np.linspace(-38, 38, 153), z_top + 0.5 ** np.arange(-3.0, 30), [z_top]])
+    )
+    edges = np.unique(np.concatenate([edges, z_top - 0.5 ** np.arange(-3.0, 30)]))
+    edges = edges[(edges >= -38) & (edges <= 38)]
+    t, w = np.polynomial.legendre.leggauss(points)
+    z = (edges[1:, None] + edges[:-1, None]) / 2 + np.diff(edges)[:, None] / 2 * t
+    weights = np.diff(edges)[:, None] / 2 * w * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return np.exp(math.sqrt(d) * z - d / 2).ravel(), weights.ravel()
+
+
+def two_bins(d, epsilon, side):
+    """delta for b = 2: one coordinate by quadrature, the other in closed form."""
+    strike = 2 * math.exp(epsilon if side == "remove" else -epsilon)
+    x, w = nodes(d, strike)
+    value = float(w @ one_left(strike - x, d, side)) / 2
+    return value if side == "remove" else value * math.exp(epsilon)
+
+
+def three_bins(d, epsilon, side):
+    strike = 3 * math.exp(epsilon if side == "remove" else -epsilon)
+    x, w = nodes(d, strike)
+    keep = w > 1e-25
+    x, w = x[keep], w[keep]
+    value = sum(
+        wi
+        * float(
+            np.dot(
+                *(lambda v, u: (u, one_left(strike - xi - v, d, side)))(*nodes(d, max(strike - xi, 1e-3), 8))
+            )
+        )
+        for xi, wi in zip(x, w)
+    )
+    return value / 3 * (1.0 if side == "remove" else math.exp(epsilon))
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("d", [1e-4, 0.01, 0.3, 1.0, 4.0, 30.0, 400.0])
+def test_two_bins_by_quadrature(d, side):
+    for scale in (0.0, 0.5, 1.5, 3.0):
+        epsilon = scale * math.sqrt(d)
+        truth = two_bins(d, epsilon, side)
+        if truth < 1e-12:  # the quadrature's subtraction loses relative accuracy there
+            continue
+        answer = bracket(2, d, epsilon, side, 1e-5)
+        slack = 1e-15 + 1e-10 * truth
+        assert answer.lower - slack <= truth <= answer.upper + slack
+        assert answer.relative_width <= 1e-5
+
+
+def test_two_bins_printed_value():
+    assert bracket(2, 1.0, 0.5, "remove").midpoint == pytest.approx(0.149178, abs=2e-6 + 0.149178e-4)
+    assert bracket(2, 1.0, 0.5, "add").midpoint == pytest.approx(0.142687, abs=2e-6 + 0.142687e-4)
+    for side in SIDES:
+        assert two_bins(1.0, 0.5, side) in bracket(2, 1.0, 0.5, side)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_three_bins_by_quadrature(side):
+    for d, epsilon in ((1.0, 0.7), (5.0, 2.0)):
+        assert three_bins(d, epsilon, side) in bracket(3, d, epsilon, side, 1e-5)
+
+
+def test_sixteen_bins_by_plain_sampling():
+    rng = np.random.default_rng(5)
+    d, epsilon = 1.1, 0.8
+    x = np.exp(math.sqrt(d) * rng.standard_normal((200_000, 16)) - d / 2)
+    w = x.mean(axis=1)
+    for side, values in (
+        ("remove", np.maximum(w - math.exp(epsilon), 0)),
+        ("add", np.maximum(1 - math.exp(epsilon) * w, 0)),
+    ):
+        answer, error = bracket(16, d, epsilon, side), values.std() / math.sqrt(len(w))
+        assert abs(answer.midpoint - values.mean()) < 4 * error
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason="the table of reference values is not there")
+def test_reference_values():
+    rows = [row for row in json.loads(REFERENCE.read_text())["values"] if row["C"]["kind"] == "identity"]
+    assert len(rows) >= 3
+    for row in rows:
+        d = row["E"] / row["sigma"] ** 2
+        for side in SIDES:
+            answer = bracket(row["b"], d, row["eps"], side)
+            error = 4 * row[f"se_{side}"] + 2e-5 * row[f"delta_{side}"]
+            assert answer.lower - error <= row[f"delta_{side}"] <= answer.upper + error
+        low, high = row["fft_remove_bracket"]
+        answer = bracket(row["b"], d, row["eps"], "remove")
+        assert low <= answer.lower <= answer.upper <= high
+
+
+def test_deep_values_keep_relative_accuracy():
+    """b = 2, add, far out: against a sum of positive terms in logarithms."""
+    d, epsilon = 0.3, 9.0
+    strike, root = 2 * math.exp(-epsilon), math.sqrt(d)
+    top = (math.log(strike) + d / 2) / root
+    t, w = np.polynomial.legendre.leggauss(60)
+    edges = np.concatenate([top - 12 * 0.7 ** np.arange(0, 90.0), [top]])
+    z = ((edges[1:, None] + edges[:-1, None]) / 2 + np.diff(edges)[:, None] / 2 * t).ravel()
+    weights = (np.diff(edges)[:, None] / 2 * w).ravel()
+    rest = np.maximum(strike - np.exp(root * z - d / 2), 1e-320)
+    # E(k - X)_+ = k P(Z < a) - P(Z < a - root) = k delta of a Gaussian mechanism at epsilon = -log k
+    logs = [math.log(r) + gaussian.log_delta(root, -math.log(r)) for r in rest]
+    value = float(np.exp(np.array(logs) - z * z / 2 + 400) @ weights) / math.sqrt(2 * math.pi)
+    log_truth = math.log(value) - 400 + epsilon - math.log(2)
+    answer = bracket(2, d, epsilon, "add")
+    assert answer.upper < 1e-100
+    assert math.log(answer.lower) <= log_truth <= math.log(answer.upper)
+
+
+# ------------------------------------------------------------------ statements of the theorem
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_refinement_narrows_both_ends(side):
+    """A finer nested grid is smaller in the convex order: the upper bound can only fall [A-16]."""
+    log_plain = gaussian.log_delta(1.1, 0.7)
+    ends = []
+    for cells in (64, 128, 256, 512, 1024):
+        plan = _lognormal._Plan(24, 1.21, 0.7, side, log_plain)
+        ends.append(_lognormal._evaluate(plan, cells))
+    lowers, uppers = np.array(ends).T
+    assert np.all(np.diff(uppers) < 1e-12 * uppers[0]) and np.all(np.diff(lowers) > -1e-12)
+    widths = uppers - lowers
+    # Second order: four times narrower at every halving.
+    assert np.all(np.abs(widths[1:-1] / widths[2:] - 4) < 0.3)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_monotone(side):
+    upper = lambda *request: bracket(*request, side).upper
+    lower = lambda *request: bracket(*request, side).lower
+    for smaller, larger in (
+        ((16, 1.0, 1.2), (16, 1.0, 1.0)),
+        ((16, 1.0, 1.0), (16, 1.1, 1.0)),
+        ((32, 1.0, 1.0), (16, 1.0, 1.0)),
+        ((2, 1.0, 1.0), (1, 1.0, 1.0)),
+    ):
+        assert lower(*smaller) < upper(*larger)
+        assert upper(*smaller) < lower(*larger)  # the differences are far wider than the brackets
+
+
+def test_both_directions_agree_at_epsilon_zero():
+    """At epsilon = 0 both are the total variation distance."""
+    for b, d in ((2, 1.0), (7, 0.01), (128, 1.4), (40, 60.0)):
+        remove, add = (bracket(b, d, 0.0, side) for side in SIDES)
+        assert remove.lower <= add.upper and add.lower <= remove.upper
+
+
+def test_one_bin_is_the_gaussian_mechanism():
+    for side in SIDES:
+        assert gaussian.delta(0.9, 1.3) in bracket(1, 0.81, 1.3, side)
+        assert gaussian.epsilon(0.9, 1e-6) in epsilon_bracket(1, 0.81, 1e-6, side)
+
+
+def test_random_requests_agree_between_tolerances():
+    rng = np.random.default_rng(11)
+    for _ in range(60):
+        b, d = int(2 ** rng.uniform(1, 10)), 10 ** rng.uniform(-4, 3)
+        epsilon = math.sqrt(d) * rng.uniform(0, 2.5) / b**0.3
+        side = SIDES[int(rng.integers(2))]
+        wide, narrow = bracket(b, d, epsilon, side, 1e-3), bracket(b, d, epsilon, side, 2e-5)
+        assert wide.lower <= narrow.upper and narrow.lower <= wide.upper
+        assert 0 <= narrow.lower <= narrow.upper <= 1
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_mass_and_mean_are_kept(side):
+    plan = _lognormal._Plan(24, 1.21, 0.7, side, gaussian.log_delta(1.1, 0.7))
+    law = _lognormal_grid.Law(plan, 777)
+    x = np.arange(law.first, law.last + 1) / law.cells
+    untilt = np.exp(law.log_moment - plan.sign * plan.theta * x)
+    low, high = (law.z_low, law.z_high)
+    mass = special.ndtr(high) - special.ndtr(low)
+    mean = math.exp(plan.log_mean) * (special.ndtr(high - plan.root) - special.ndtr(low - plan.root))
+    assert float(law.masses @ untilt) == pytest.approx(mass, rel=1e-12)
+    assert float((law.masses * x) @ untilt) == pytest.approx(mean, rel=1e-12)
+    # The defects are differences of what moves up and what moves down: they sum to zero.
+    assert abs(float(law.defects @ untilt)) < 1e-13
+    assert np.all(np.abs(law.defects) <= law.masses)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_transform_against_direct_convolution(side):
+    """The allowance for rounding covers the difference from sums without a transform."""
+    plan = _lognormal._Plan(6, 0.8, 0.9, side, gaussian.log_delta(math.sqrt(0.8), 0.9))
+    law = _lognormal_grid.Law(plan, 50)
+    total = _lognormal_grid.Sum(law)
+    size = total.size
+    mass, defect = np.ones(1), np.ones(1)
+    for i in range(6):
+        defect = np.convolve(mass, law.defects) if i == 5 else defect
+        mass = np.convolve(mass, law.masses)
+    index = 6 * law.first + np.arange(len(mass)) - law.cells
+    y = plan.sign * index / law.cells
+    weight = np.where(y > 0, np.exp(-plan.theta * np.maximum(y, 0)), 0.0)
+    value, gap = float(mass @ (weight * y)), 6 / law.cells * plan.sign * float(defect @ weight)
+    low, high = total.log_bounds()
+    upper, lower = math.exp(high - total.lead), math.exp(low - total.lead)
+    # The transform sums over all periods: more than the value, by less than what is subtracted below.
+    assert value <= upper <= value * (1 + 1e-7)
+    assert lower <= value + gap <= lower * (1 + 1e-7)
+    assert gap < 0 and size < 2000
+
+
+def test_linear_part():
+    """E(S - K; some X_j > K) for b = 2 by quadrature."""
+    d, epsilon = 2.0, 1.0
+    plan = _lognormal._Plan(2, d, epsilon, "remove", gaussian.log_delta(math.sqrt(d), epsilon))
+    strike = 2 * math.exp(epsilon)
+    x, w = nodes(d, strike)
+    first = one_left(np.array(strike), d, "remove") + 1 * special.ndtr(
+        -(math.log(strike) + d / 2) / math.sqrt(d)
+    )  # E(X_1 + X_2 - K; X_1 > K)
+    below = x <= strike
+    a = (math.log(strike) + d / 2) / math.sqrt(d)
+    second = float(w[below] @ (special.ndtr(math.sqrt(d) - a) + (x[below] - strike) * special.ndtr(-a)))
+    assert math.exp(plan.log_linear + plan.log_scale) == pytest.approx((float(first) + second) / 2, rel=1e-10)
+
+
+# ------------------------------------------------------------------ ends of the range
+
+
+def test_never_zero():
+    for request in ((128, 1e-4, 16.0, "remove"), (128, 1.42, 12.0, "add"), (4096, 1e-3, 3.0, "add")):
+        answer = bracket(*request)
+        assert (answer.lower, answer.upper) == (0.0, FLOOR)
+    nothing = bracket(5, 0.0, 1.0, "add")
+    assert (nothing.lower, nothing.upper) == (0.0, 0.0)
+
+
+def test_delta_near_one():
+    for side in SIDES:
+        for request in ((2, 1000.0, 0.0), (56, 800.5, 0.0114), (3, 2000.0, 800.0)):
+            answer = bracket(*request, side)
+            assert 0.99 < answer.lower <= answer.upper <= 1
+
+
+def test_no_bracket_says_what_it_has():
+    with pytest.raises(NoBracketError, match=r"469 bins .* narrowest bracket"):
+        bracket(469, 0.15116097594633313, 0.7554522865753386, "remove")
+    with pytest.raises(NoBracketError, match="could not be bracketed"):
+        bracket(2**20, 1.0, 0.01, "remove", 1e-7)
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(
+    "request_", [(128, 1.424, 1e-5), (2, 1.0, 1e-3), (16, 100.0, 1e-6), (300, 0.01, 1e-9), (16, 0.3, 1e-80)]
+)
+def test_epsilon_bracket(request_, side):
+    b, d, delta = request_
+    answer = epsilon_bracket(b, d, delta, side)
+    assert bracket(b, d, answer.upper, side).upper <= delta
+    assert bracket(b, d, answer.lower, side).lower >= delta
+    assert answer.relative_width < 2e-4
+
+
+def test_epsilon_zero_where_delta_is_large():
+    answer = epsilon_bracket(16, 1e-3, 0.5, "remove")
+    assert (answer.lower, answer.upper) == (0.0, 0.0)
+    at_zero = bracket(16, 1.0, 0.0, "add", 1e-2)
+    answer = epsilon_bracket(16, 1.0, at_zero.midpoint, "add", 1e-2)
+    assert answer.lower == 0 and answer.upper < 0.05
+
+
+@pytest.mark.parametrize(
+    "request_, error, words",
+    [
+        ((0, 1.0, 1.0, "remove"), ValueError, "bins"),
+        ((2.5, 1.0, 1.0, "remove"), ValueError, "bins"),
+        ((2, -1.0, 1.0, "remove"), ValueError, "norm_squared"),
+        ((2, math.nan, 1.0, "remove"), ValueError, "norm_squared"),
+        ((2, 1.0, -0.1, "remove"), ValueError, "epsilon"),
+        ((2, 1.0, 1.0, "both"), ValueError, "direction"),
+        ((2, 1.0, 1.0, "remove", 0.5), ValueError, "tolerance"),
+        ((2, 1.0, 1.0, "remove", 1e-9), ValueError, "tolerance"),
+    ],
+)
+def test_bad_requests(request_, error, words):
+    with pytest.raises(error, match=words):
+        bracket(*request_)
+
+
+def test_bad_delta():
+    with pytest.raises(ValueError, match="delta"):
+        epsilon_bracket(2, 1.0, 0.0, "add")
+    with pytest.raises(ValueError, match="delta"):
+        epsilon_bracket(2, 1.0, 1.0, "add")
