@@ -94,6 +94,19 @@ def certify(
     return run(plan, samples, failure_probability, seed, (), checkpoint)
 
 
+def certify_sides(gram, epsilon, sides, samples, failure_probability, seed, checkpoint=None):
+    """[Certified of each side], sides of ("remove", "add"). Only the largest upper bound matters afterwards:
+    the add direction may be so small that its own bound is loose, which is no fault below the other's bound."""
+    results, enough = [], 0.0
+    for side in sides:
+        path = None if checkpoint is None else f"{checkpoint}.{side}.npz"
+        results.append(
+            certify(gram, epsilon, side, samples, failure_probability, seed, enough=enough, checkpoint=path)
+        )
+        enough = max(enough, results[-1].upper)
+    return results
+
+
 def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=None):
     """The sampler, for the remove direction with the best tuple size, and its pilot."""
     factor = _tuples.factor(np.asarray(gram, dtype=float))
@@ -104,6 +117,20 @@ def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=
     if tuple_size is None:
         tuple_size = _best_size(make, samples, failure_probability)
     return make(tuple_size, _PILOT_BLOCKS)
+
+
+def overshoot(plan, samples, failure_probability):
+    """By which factor the certified bound will exceed delta, about; ValueError where that is useless."""
+    factor = plan.predicted(samples, failure_probability) / max(plan.estimate, 1e-300)
+    if factor > _LOOSEST:
+        _refuse(
+            plan,
+            samples,
+            failure_probability,
+            _LOOSEST * plan.estimate,
+            f"an upper bound within {_LOOSEST:g} times delta",
+        )
+    return factor
 
 
 def run(plan, samples, failure_probability, seed, key, checkpoint=None):
@@ -160,11 +187,9 @@ def smallest_certified(
     share = failure_probability / len(_MARGINS)
     plan = prepare(gram / start**2, epsilon, sides[0], samples, share, seed)
     spread = float(plan.pilot.std()) / math.sqrt(samples) * plan.sampler.bound / plan.estimate
-    overshoot = plan.predicted(samples, share) / plan.estimate
-    if overshoot > _LOOSEST:
-        _refuse(plan, samples, share, _LOOSEST * plan.estimate, f"an upper bound within {_LOOSEST:g} times delta")
+    excess = overshoot(plan, samples, share)
     for attempt, margin in enumerate(_MARGINS):
-        scale = start * (overshoot * (1 + margin * spread + margin * _START_ERROR)) ** (1 / slope)
+        scale = start * (excess * (1 + margin * spread + margin * _START_ERROR)) ** (1 / slope)
         results = []
         for side in sides:
             plan = prepare(gram / scale**2, epsilon, side, samples, share, seed)
@@ -200,7 +225,7 @@ def _best_size(make, samples, failure_probability):
             try:
                 plan = make(_SIZES[i], 1)
                 costs[i] = plan.predicted(samples, failure_probability) - plan.estimate
-            except (ValueError, OverflowError):  # entries too large for tuples of this size
+            except ValueError:  # entries too large for tuples of this size
                 costs[i] = math.inf
         return costs[i]
 
@@ -217,7 +242,10 @@ def _check_budget(plan, samples, failure_probability, target, enough):
     if target is not None:
         wanted, what = target, f"an upper bound of {target:.3g}"
     else:
-        wanted, what = max(_LOOSEST * plan.estimate, enough), f"an upper bound within {_LOOSEST:g} times delta"
+        wanted, what = (
+            max(_LOOSEST * plan.estimate, enough),
+            f"an upper bound within {_LOOSEST:g} times delta",
+        )
     if plan.predicted(samples, failure_probability) > wanted:
         _refuse(plan, samples, failure_probability, wanted, what)
 
@@ -235,7 +263,7 @@ def _refuse(plan, samples, failure_probability, wanted, what):
 
 
 def _fingerprint(sampler):
-    parts = {"epsilon": sampler.epsilon, "gram": sampler.factor.gram, "bound": sampler.bound}
+    parts = {"epsilon": sampler.epsilon, "gram": sampler.factor.gram}
     if isinstance(sampler, _tuples.RemoveSampler):
         parts |= {"size": sampler.law.size, "levels": sampler.law.levels, "weights": sampler.law.weights}
     return parts

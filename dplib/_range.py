@@ -31,7 +31,7 @@ class TupleLaw:
     levels, weights : shape (levels,); the weights sum to 1.
     log_means : shape (levels, b), log zeta = log mean_l exp(level gram[j, l] - gram[l, l] / 2).
     log_totals : shape (levels,), log sum_j zeta^size.
-    ratio : upper bound on rho for every tuple, rounding included.
+    log_ratio : upper bound on log rho for every tuple, rounding included.
     """
 
     size: int
@@ -39,7 +39,11 @@ class TupleLaw:
     weights: np.ndarray
     log_means: np.ndarray
     log_totals: np.ndarray
-    ratio: float
+    log_ratio: float
+
+    @property
+    def ratio(self):
+        return math.exp(self.log_ratio)
 
 
 class Shares:
@@ -118,7 +122,7 @@ def fit(shares, size):
         weights[kept],
         log_means[kept],
         log_totals[kept],
-        math.exp(-least) * (1 + _ALLOWANCE),
+        _ALLOWANCE - float(least),
     )
 
 

@@ -31,7 +31,8 @@ _BEYOND = 2 * 9.9e-10  # > Pr[|N(0, 1)| > _REACH]
 _LINE_POINTS = 8  # of the add direction
 _SMALLEST_DIAGONAL = 1e-3  # of the largest: smaller entries are raised to it, which can only raise delta
 _LARGEST_SLACK = 1e-6
-_LARGEST_DIAGONAL = 600.0  # the dominant exponential at any point of the line is at least e^-300 of the largest
+_LARGEST_LOG = 300.0  # of the bound
+_LARGEST_DIAGONAL = 600.0  # so that the largest exponential anywhere on the line is above e^-300 of all
 _ALLOWANCE = 1e-9
 
 
@@ -125,30 +126,42 @@ class RemoveSampler:
 
 
 def remove_sampler(factor, epsilon, law):
-    """The sampler of the remove direction for one tuple law."""
-    k, gram = law.size, factor.gram
-    bins, largest = len(gram), gram.diagonal().max()
-    radius = _FARTHEST * math.sqrt(bins + 1)
-    # Errors of k s - d/2, of the noise, and of the move along the line, whose direction is as well
-    # known as q >= largest * least share: at most min(k, b) different bins, none below 1e-3 of the largest.
-    unit = factor.unit
-    direction = 4 * min(k, bins) * largest / gram.diagonal().min()
-    slack = unit * (2 * k * largest + largest + math.sqrt(largest) * (radius + (radius + _REACH) * (4 + 2 * direction)))
-    slack += math.sqrt(largest * (bins + 1)) * 3e-10  # normals, resolved to 1.1e-10 below _FARTHEST, used twice
-    slack += 4 * UNIT * (1000 + bins + k * largest + math.sqrt(largest) * radius)  # exponentials, sums, recurrences
-    exponent = law.levels.max() * largest + largest
-    log_slack = 8 * (k * k + k * exponent) * unit * max(largest, 1.0) + 1e-12
-    per_draw = 2 * unit * exponent + 8 * UNIT * (bins + 2) ** 2
-    missed = 4 * k * (per_draw + unit * (1 + np.abs(law.log_means).max())) + 4 * UNIT * (law.log_means.size + 2) ** 2
-    if slack > _LARGEST_SLACK or log_slack > _LARGEST_SLACK or largest > _LARGEST_DIAGONAL:
+    """The sampler of the remove direction for one tuple law. Raises ValueError beyond what doubles resolve."""
+    k, largest = law.size, float(factor.gram.diagonal().max())
+    slack, log_slack, missed = _rounding(factor, law)
+    log_payoff = (k - 1) * math.log1p(-1 / k) - math.log(k) + (1 - k) * epsilon
+    log_bound = law.log_ratio + log_payoff + _ALLOWANCE + 2 * log_slack
+    if max(slack, log_slack) > _LARGEST_SLACK or largest > _LARGEST_DIAGONAL or log_bound > _LARGEST_LOG:
         raise ValueError(
             f"gram must be small enough for double precision with tuples of {k}; got entries up to {largest:.3g}"
         )
-    payoff = (1 - 1 / k) ** (k - 1) / k * math.exp((1 - k) * epsilon)
     step = _lattice_step(k, largest)
-    return RemoveSampler(
-        epsilon, factor, law, law.ratio * payoff * math.exp(_ALLOWANCE + 2 * log_slack), slack, log_slack, missed, step
-    )
+    return RemoveSampler(epsilon, factor, law, math.exp(log_bound), slack, log_slack, missed, step)
+
+
+def _rounding(factor, law):
+    """Bounds on the errors of y and log w, of log rho, and on the total variation between drawn tuples and their law.
+
+    With d the largest diagonal entry, every inner product of modes is off by at most unit * d, each coordinate of
+    the noise by unit * sqrt(d) |z|. The direction of a line is known as well as q, which is at
+    least the smallest diagonal entry over the number of different indices.
+    """
+    k, gram, unit = law.size, factor.gram, factor.unit
+    bins, largest = len(gram), float(gram.diagonal().max())
+    norm = math.sqrt(largest)
+    radius = _FARTHEST * math.sqrt(bins + 1)
+    direction = 4 * min(k, bins) * largest / float(gram.diagonal().min())
+    slack = unit * ((2 * k + 1) * largest + norm * radius)
+    slack += unit * norm * (radius + _REACH) * (4 + 2 * direction)
+    # Normals are resolved to 1.1e-10, and used twice; then exponentials, sums and the recurrence.
+    slack += 3e-10 * norm * math.sqrt(bins + 1)
+    slack += 4 * UNIT * (1000 + bins + k * largest + norm * radius)
+    exponent = float(law.levels.max() + 1) * largest
+    log_slack = 8 * (k * k + k * exponent) * unit * max(largest, 1.0) + 1e-12
+    per_draw = 2 * unit * exponent + 8 * UNIT * (bins + 2) ** 2
+    component = unit * (1 + float(np.abs(law.log_means).max()))
+    missed = 4 * k * (per_draw + component) + 4 * UNIT * (law.log_means.size + 2) ** 2
+    return slack, log_slack, missed
 
 
 def _lattice_step(k, largest):
@@ -240,26 +253,20 @@ def add_sampler(factor, epsilon):
     """The sampler of the add direction: the half-space is the supporting one, up to a numerical maximum."""
     from scipy.special import ndtr
 
-    omega, threshold = half_space(factor.gram, epsilon)
+    gram, unit = factor.gram, factor.unit
+    omega, threshold = half_space(gram, epsilon)
     threshold = min(threshold, 35.0)  # a larger half-space; its probability must not underflow
-    gram = factor.gram
-    bins, largest = len(gram), gram.diagonal().max()
-    length = math.sqrt(omega @ gram @ omega)
+    bins, largest = len(gram), float(gram.diagonal().max())
+    length, norm = math.sqrt(omega @ gram @ omega), math.sqrt(largest)
     radius = _FARTHEST * math.sqrt(bins + 1)
-    ratio = largest / length**2
-    slack = 8 * factor.unit * (largest + math.sqrt(largest) * (radius + (2 * radius + _FARTHEST + abs(threshold)) * (4 + ratio)))
-    slack += math.sqrt(largest * (bins + 1)) * 3e-10 + math.sqrt(largest) * 1e-9
+    slack = 8 * unit * (largest + norm * radius)
+    slack += 8 * unit * norm * (2 * radius + _FARTHEST + abs(threshold)) * (4 + largest / length**2)
+    # Normals, used twice, and the points on the line, which are resolved to 6e-10.
+    slack += 3e-10 * norm * math.sqrt(bins + 1) + 1e-9 * norm
     if slack > _LARGEST_SLACK:
         raise ValueError(f"gram must be small enough for double precision; got entries up to {largest:.3g}")
-    return AddSampler(
-        epsilon,
-        factor,
-        float(ndtr(-threshold)) * (1 + _ALLOWANCE),
-        slack,
-        threshold,
-        gram @ omega / length,
-        omega / length,
-    )
+    bound = float(ndtr(-threshold)) * (1 + _ALLOWANCE)
+    return AddSampler(epsilon, factor, bound, slack, threshold, gram @ omega / length, omega / length)
 
 
 def half_space(gram, epsilon):
@@ -281,7 +288,7 @@ def half_space(gram, epsilon):
         length = math.sqrt(omega @ gram @ omega)
         height = farthest * length
         slope = (-half - np.log(bins * omega) - 1) / length - height * (gram @ omega) / length**3
-        moved = omega * np.exp(rate * length * (slope - omega @ slope))
+        moved = omega * np.exp(np.clip(rate * length * (slope - omega @ slope), -50, 50))
         moved = np.maximum(moved / moved.sum(), 1e-12)
         moved /= moved.sum()
         value = distance(moved)
@@ -291,9 +298,10 @@ def half_space(gram, epsilon):
                 break
             continue
         best, farthest, omega = moved, value, moved
-    length = math.sqrt(best @ gram @ best)
     # The threshold is lowered by its rounding, so that the half-space is not too small.
-    return best, farthest - 1e-12 * (1 + abs(farthest)) * (1 + (1 + half.max() + epsilon) / length + 2 * half.max() / length**2)
+    length = math.sqrt(best @ gram @ best)
+    doubt = 1 + (1 + half.max() + epsilon) / length + 2 * half.max() / length**2
+    return best, farthest - 1e-12 * (1 + abs(farthest)) * doubt
 
 
 # ------------------------------------------------------------------------------- normals

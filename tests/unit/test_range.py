@@ -70,7 +70,9 @@ def test_random_matrices():
     rng = np.random.default_rng(6)
     for _ in range(60):
         bins, size = rng.integers(2, 6), int(rng.integers(2, 8))
-        rows = rng.random((bins, rng.integers(1, bins + 2))) ** rng.integers(1, 9) * 10 ** rng.uniform(-1, 0.5)
+        rows = rng.random((bins, rng.integers(1, bins + 2))) ** rng.integers(1, 9) * 10 ** rng.uniform(
+            -1, 0.5
+        )
         gram = rows @ rows.T + 1e-9 * np.eye(bins)
         law = fit(Shares(gram, size), size)
         _, _, log_ratio = ratios(gram, law)
@@ -81,10 +83,14 @@ def test_random_tuples_of_a_large_matrix():
     """[A-15] 128 bins cannot be enumerated: concentrated, spread and clustered tuples, and the worst found by climbing."""
     rng = np.random.default_rng(7)
     lag = np.abs(np.subtract.outer(np.arange(128), np.arange(128)))
-    for gram, size in ((np.maximum(0, 1 - lag / 40) * 0.5, 8), (np.eye(128) * 2.125, 5), (0.3 / np.sqrt(1 + lag), 12)):
+    for gram, size in (
+        (np.maximum(0, 1 - lag / 40) * 0.5, 8),
+        (np.eye(128) * 2.125, 5),
+        (0.3 / np.sqrt(1 + lag), 12),
+    ):
         law = fit(Shares(gram, size), size)
 
-        def log_ratio(counts):
+        def log_ratio(counts, gram=gram, law=law):
             forces = counts @ gram
             terms = [
                 math.log(w) - a + np.logaddexp.reduce(t * forces)
@@ -93,7 +99,7 @@ def test_random_tuples_of_a_large_matrix():
             return counts @ forces / 2 - np.logaddexp.reduce(terms)
 
         best = -np.inf
-        for start in range(60):
+        for _ in range(60):
             spread = rng.integers(1, 128)
             counts = np.bincount(rng.integers(0, spread, size), minlength=128).astype(float)
             value = log_ratio(counts)

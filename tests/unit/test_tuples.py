@@ -1,0 +1,337 @@
+"""Samplers of the certificate [A-15]: unbiased, never above their bound, rounded in the safe direction."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dplib import _betting, _certificate, _tuples, gaussian
+from dplib._range import Shares, fit
+from dplib._streams import generator
+
+
+def bands(bins, width, scale):
+    lag = np.abs(np.subtract.outer(np.arange(bins), np.arange(bins)))
+    return scale * np.maximum(0.0, 1 - lag / width)
+
+
+def remove(gram, epsilon, size):
+    factor = _tuples.factor(gram)
+    return _tuples.remove_sampler(factor, epsilon, fit(Shares(factor.gram, size), size))
+
+
+def draw(sampler, blocks, seed=1):
+    return np.concatenate([sampler(generator(seed, (9,), i)) for i in range(blocks)])
+
+
+def standard_scores(sampler, truth, blocks=8):
+    values = draw(sampler, blocks) * sampler.bound
+    return (values.mean() - truth) / (values.std() / math.sqrt(len(values)))
+
+
+# --- the factor -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "gram",
+    [
+        np.eye(5) * 1.7,
+        np.full((6, 6), 0.3),
+        bands(9, 4, 0.8),
+        np.diag([1.0, 1e-14, 0.3]) + 0.0,
+        np.outer([1.0, 1.0 + 1e-7, 1.0], [1.0, 1.0 + 1e-7, 1.0]) + 1e-14 * np.eye(3),
+        np.array([[1.0, 1.0 + 1e-13], [1.0 + 1e-13, 1.0]]),  # indefinite by rounding
+    ],
+)
+def test_factor_is_above_in_exact_arithmetic(gram):
+    """[A-15] The exact Gram matrix of the rounded factor is at least the one asked for, entry by entry."""
+    rows = [[Fraction(value) for value in row] for row in _tuples.factor(gram).rows]
+    for i in range(len(gram)):
+        for j in range(len(gram)):
+            exact = sum(a * b for a, b in zip(rows[i], rows[j]))
+            assert exact >= Fraction(gram[i, j])
+            floor = _tuples._SMALLEST_DIAGONAL * gram.diagonal().max() if i == j else 0
+            assert float(exact - Fraction(max(gram[i, j], floor))) < 1e-11
+
+
+def test_missing_column_would_be_noticed():
+    """Without the extra column the factor samples a smaller covariance in some entry."""
+    gram = bands(9, 4, 0.8)
+    rows = [[Fraction(value) for value in row[:-1]] for row in _tuples.factor(gram).rows]
+    gaps = [
+        sum(a * b for a, b in zip(rows[i], rows[j])) - Fraction(gram[i, j])
+        for i in range(9)
+        for j in range(9)
+    ]
+    assert min(gaps) < 0
+
+
+# --- remove -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2, 3, 6])
+def test_equal_modes_are_a_gaussian(size):
+    """[C-6] All modes equal: w is one lognormal, and every line gives delta of a Gaussian of sensitivity mu."""
+    mu = 0.9
+    truth = gaussian.delta(mu, 0.7)
+    values = (
+        draw(remove(np.full((4, 4), mu**2), 0.7, size), 2) * remove(np.full((4, 4), mu**2), 0.7, size).bound
+    )
+    assert values.mean() == pytest.approx(truth, rel=1e-3)
+    assert values.std() < 0.03 * truth
+    factor = _tuples.factor(np.full((4, 4), mu**2))
+    assert abs(standard_scores(_tuples.add_sampler(factor, 0.7), truth)) < 4
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_two_bins(size):
+    """[N-3.2] b = 2, sigma = 1, epsilon = 0.5: delta = .149178 (remove), .142687 (add), for any tuple size."""
+    assert abs(standard_scores(remove(np.eye(2), 0.5, size), 0.149178)) < 4
+    assert abs(standard_scores(_tuples.add_sampler(_tuples.factor(np.eye(2)), 0.5), 0.142687)) < 4
+
+
+@pytest.mark.parametrize(
+    "gram", [bands(16, 5, 0.7), np.eye(8) * 1.5, np.full((3, 3), 0.4) + np.diag([0.1, 0.5, 1.0])]
+)
+def test_samples_agree_with_the_definition(gram):
+    """[A-15] Against plain sampling of the definition, both directions, at a delta where that is possible."""
+    rng = np.random.default_rng(4)
+    bins, epsilon = len(gram), 0.5
+    y = rng.standard_normal((400_000, bins)) @ np.linalg.cholesky(gram).T - gram.diagonal() / 2
+    w = np.exp(y).mean(axis=1)
+    for sampler, payoff in (
+        (remove(gram, epsilon, 4), np.maximum(w - math.exp(epsilon), 0)),
+        (_tuples.add_sampler(_tuples.factor(gram), epsilon), np.maximum(1 - math.exp(epsilon) * w, 0)),
+    ):
+        values = draw(sampler, 8) * sampler.bound
+        error = math.hypot(values.std() / math.sqrt(len(values)), payoff.std() / math.sqrt(len(payoff)))
+        assert abs(values.mean() - payoff.mean()) < 4 * error
+
+
+def test_line_average_has_the_same_mean_for_any_lattice():
+    """[A-15] The random offset makes the lattice unbiased, whatever its step; a fine one has the least variance."""
+    sampler = remove(bands(16, 5, 0.7), 1.0, 6)
+    found = {}
+    for points in (6, 24, 96):
+        values = draw(dataclasses.replace(sampler, step=_tuples._REACH / points), 8)
+        found[points] = values.mean(), values.std() / math.sqrt(len(values))
+    for points in (6, 24):
+        error = math.hypot(found[points][1], found[96][1])
+        assert abs(found[points][0] - found[96][0]) < 4 * error
+    assert found[96][1] < 0.8 * found[6][1]
+
+
+def test_lattice_weights_sum_to_one():
+    """[A-15] sum_i step phi(step (i + offset)) is 1 up to exp(-2 pi^2 / step^2): the bound survives the average."""
+    offsets = np.linspace(0, 1, 11)[:, None]
+    for step in (0.25, 0.1):
+        points = step * (np.arange(-400, 400) + offsets)
+        sums = (step * np.exp(-(points**2) / 2) / math.sqrt(2 * math.pi)).sum(axis=1)
+        assert np.abs(sums - 1).max() < 1e-13
+
+
+def test_samples_stay_below_their_bound():
+    """[A-15] Before the final clipping nothing exceeds the bound by more than the rounding allowances."""
+    for gram, epsilon, size in (
+        (bands(16, 5, 0.7), 0.3, 3),
+        (np.full((5, 5), 0.5), 0.2, 2),
+        (np.eye(4) * 2, 2.0, 4),
+    ):
+        sampler = remove(gram, epsilon, size)
+        wide = dataclasses.replace(sampler, bound=2 * sampler.bound)  # clips at twice the bound
+        assert draw(wide, 4).max() <= 0.5 * (1 + 1e-6)
+
+
+def test_smaller_bound_is_noticed():
+    """A bound that were too small would clip: where the line is short, samples come within a factor three of it."""
+    assert draw(remove(np.full((4, 4), 0.01), 0.0, 8), 4).max() > 0.35
+
+
+def test_far_normals_count_as_the_bound(monkeypatch):
+    """[A-15] Normals beyond the resolved range give the largest sample, never less."""
+    gram = bands(6, 3, 0.5)
+    sampler, adder = remove(gram, 0.5, 3), _tuples.add_sampler(_tuples.factor(gram), 0.5)
+    plain = sampler(generator(1, (9,), 0)), adder(generator(1, (9,), 0))
+    monkeypatch.setattr(_tuples, "_FARTHEST", 2.0)
+    cut = sampler(generator(1, (9,), 0)), adder(generator(1, (9,), 0))
+    for before, after in zip(plain, cut):
+        changed = before != after
+        assert 0.05 < changed.mean() < 0.9
+        assert np.all(after[changed] == 1.0)
+
+
+def test_normals():
+    normals, valid = _tuples._normals(np.random.default_rng(1), (2000, 50))
+    assert np.all(valid == (np.abs(normals).max(axis=1) < _tuples._FARTHEST))
+    assert abs(normals.mean()) < 4 / math.sqrt(normals.size)
+    assert abs(normals.var() - 1) < 4 * math.sqrt(2 / normals.size)
+
+
+def test_slack_covers_extended_precision():
+    """[A-15] log w on the line, recomputed with 80-bit numbers, differs by far less than the slack."""
+    gram = bands(12, 6, 0.6)
+    sampler = remove(gram, 0.4, 5)
+    rng = np.random.default_rng(2)
+    counts = _tuples._draw_counts(sampler, rng)[:200]
+    normals, _ = _tuples._normals(rng, (200, 13))
+    rows = sampler.factor.rows
+
+    def line(kind):
+        r, n, z = rows.astype(kind), counts.astype(kind), normals.astype(kind)
+        exact = r @ r.T
+        noise, forces = z @ r.T, n @ exact
+        length = np.sqrt((n * forces).sum(axis=1))
+        slopes = forces / length[:, None]
+        along = (n * noise).sum(axis=1) / length
+        return forces - exact.diagonal() / 2 + noise + (kind(1.3) - along)[:, None] * slopes
+
+    assert np.finfo(np.longdouble).eps < 1e-17 or pytest.skip("no extended precision here")
+    error = np.abs(line(np.longdouble) - line(np.float64)).max()
+    assert 0 < error < sampler.slack / 100
+
+
+def test_too_large_entries_are_refused():
+    factor = _tuples.factor(np.eye(3) * 1e4)
+    with pytest.raises(ValueError, match="gram must be small enough"):
+        _tuples.remove_sampler(factor, 1.0, fit(Shares(factor.gram, 3), 3))
+    with pytest.raises(ValueError, match="gram must be small enough"):
+        _tuples.add_sampler(_tuples.factor(np.eye(3) * 1e12), 1.0)
+
+
+# --- add --------------------------------------------------------------------------------------------------
+
+
+def test_half_space_contains_the_region():
+    """[A-15] Any weights give a half-space around {log w < -epsilon}; the chosen ones are no worse than others."""
+    rng = np.random.default_rng(3)
+    for gram in (bands(8, 3, 0.5), np.eye(5), np.full((3, 3), 0.2) + np.diag([0.0, 0.3, 0.9])):
+        rows = _tuples.factor(gram).rows
+        omega, threshold = _tuples.half_space(gram, 0.4)
+        assert omega.sum() == pytest.approx(1, abs=1e-12)
+        direction = omega @ rows
+        length = np.linalg.norm(direction)
+        x = rng.standard_normal((200_000, rows.shape[1])) - 1.5 * direction / length
+        inside = np.log(np.exp(x @ rows.T - gram.diagonal() / 2).mean(axis=1)) < -0.4
+        assert inside.sum() > 1000
+        assert (x[inside] @ direction / length).max() <= -threshold
+        for _ in range(20):
+            other = rng.dirichlet(np.full(len(gram), 3.0))
+            height = 0.4 - other @ gram.diagonal() / 2 - other @ np.log(len(gram) * other)
+            assert height / math.sqrt(other @ gram @ other) <= threshold + 1e-9
+
+
+def test_half_space_is_the_supporting_one():
+    """The threshold is the distance of the region from the origin: the convex programme finds the same."""
+    from scipy.optimize import minimize
+
+    gram = bands(6, 3, 0.7) * np.outer(*2 * [[1.0, 0.9, 0.8, 0.7, 0.8, 1.0]])
+    rows, epsilon = np.linalg.cholesky(gram), 1.0
+    found = minimize(
+        lambda x: x @ x / 2,
+        -np.ones(6),
+        jac=lambda x: x,
+        constraints={
+            "type": "ineq",
+            "fun": lambda x: -epsilon - np.log(np.exp(rows @ x - gram.diagonal() / 2).mean()),
+        },
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    _, threshold = _tuples.half_space(gram, epsilon)
+    assert threshold == pytest.approx(np.linalg.norm(found.x), rel=1e-5)
+
+
+# --- the whole certificate ----------------------------------------------------------------------------------
+
+
+def test_coverage():
+    """[A-15] At a failure probability of 0.2 the bound fails in at most about a fifth of the runs, and in some."""
+    gram, truth = np.eye(2), 0.149178
+    sampler = remove(gram, 0.5, 3)
+    bet, _ = _betting.choose_bet(draw(sampler, 4, seed=2), 4096, 0.2)
+    values = draw(sampler, 100, seed=3).reshape(100, 4096)
+    uppers = np.array([sampler.bound * _betting.betting(row, 1.0, 0.2, bet) for row in values])
+    failures = (uppers < truth).sum()
+    assert 0 < failures <= 20 + 4 * 4
+
+
+def test_certify_both_sides():
+    gram = bands(16, 8, 0.5)
+    both = _certificate.certify_sides(gram, 1.0, ("remove", "add"), 2**14, 1e-6, 1)
+    for result in both:
+        assert result.mean + 3 * result.standard_error < result.upper < 1.2 * result.mean
+        assert result.upper <= result.bound
+        assert (result.samples, result.failure_probability) == (2**14, 1e-6)
+    assert both[0].size >= 2
+    assert both[1].size == 0
+    again = _certificate.certify(gram, 1.0, "remove", 2**14, 1e-6, 1, tuple_size=both[0].size)
+    assert again == both[0]
+    other = _certificate.certify(gram, 1.0, "remove", 2**14, 1e-6, 2)
+    assert other.mean != both[0].mean
+    assert other.mean == pytest.approx(both[0].mean, abs=5 * other.standard_error)
+
+
+def test_smaller_failure_probability_costs_more():
+    gram = bands(8, 4, 0.5)
+    uppers = [
+        _certificate.certify(gram, 0.8, "remove", 2**13, beta, 0, tuple_size=5).upper
+        for beta in (0.1, 1e-5, 1e-12)
+    ]
+    assert uppers == sorted(uppers)
+
+
+def test_unused_samples_do_not_matter(tmp_path):
+    """A number of samples that is no multiple of a block; and a run that goes on from a file."""
+    gram, path = bands(8, 4, 0.5), tmp_path / "blocks.npz"
+    first = _certificate.certify(gram, 0.8, "remove", 5000, 1e-3, 0, tuple_size=5, checkpoint=path)
+    assert path.exists()
+    assert _certificate.certify(gram, 0.8, "remove", 5000, 1e-3, 0, tuple_size=5, checkpoint=path) == first
+    with pytest.raises(ValueError, match="epsilon"):
+        _certificate.certify(gram, 0.9, "remove", 5000, 1e-3, 0, tuple_size=5, checkpoint=path)
+
+
+def test_budget_too_small():
+    """The error says how many samples would do, and so many do."""
+    gram = bands(16, 8, 0.5)
+    mean = _certificate.certify(gram, 1.0, "remove", 2**13, 1e-2, 1).mean
+    with pytest.raises(ValueError, match=r"samples must be about \S+ for an upper bound of"):
+        _certificate.certify(gram, 1.0, "remove", 2**11, 1e-9, 1, target=1.04 * mean)
+    assert _certificate.certify(gram, 1.0, "remove", 2**16, 1e-9, 1, target=1.04 * mean).upper <= 1.04 * mean
+    with pytest.raises(ValueError, match="target must be above delta"):
+        _certificate.certify(gram, 1.0, "remove", 2**13, 1e-9, 1, target=0.9 * mean)
+    with pytest.raises(ValueError, match=r"samples must be more than .* within 2 times delta"):
+        _certificate.certify(np.eye(64), 3.0, "add", 2**12, 1e-9, 1)
+    loose = _certificate.certify(np.eye(64), 3.0, "add", 2**12, 1e-9, 1, enough=1e-3)
+    assert loose.mean < loose.upper <= 1e-3
+
+
+def test_smallest_certified():
+    """The noise multiplier certifies the target in every direction, and little more than the estimate's."""
+    gram, epsilon, delta = bands(6, 4, 4.0), 1.0, 1e-3
+    low, high = 1.0, 10.0
+    for _ in range(25):  # the root of a pilot's estimate, with common random numbers
+        middle = math.sqrt(low * high)
+        plan = _certificate.prepare(gram / middle**2, epsilon, "remove", 2**15, 1e-6, 0, tuple_size=5)
+        low, high = (middle, high) if plan.estimate > delta else (low, middle)
+    noise, results = _certificate.smallest_certified(
+        gram, epsilon, delta, high, 6.0, samples=2**15, failure_probability=1e-6
+    )
+    assert high < noise < 1.05 * high
+    assert all(result.upper <= delta for result in results)
+    assert all(result.failure_probability == pytest.approx(1e-6 / 3) for result in results)
+    with pytest.raises(ValueError, match="start must be about where delta is"):
+        _certificate.smallest_certified(gram, epsilon, delta, 0.8 * high, 6.0, samples=2**14)
+    with pytest.raises(ValueError, match="samples must be"):
+        _certificate.smallest_certified(gram, epsilon, delta, high, 6.0, samples=100)
+
+
+def test_workers_do_not_matter():
+    """The sampler travels to other processes, and the blocks do not depend on who draws them."""
+    import joblib
+
+    gram = bands(8, 4, 0.5)
+    alone = _certificate.certify(gram, 0.8, "remove", 3 * 4096, 1e-3, 0, tuple_size=4)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert _certificate.certify(gram, 0.8, "remove", 3 * 4096, 1e-3, 0, tuple_size=4) == alone
