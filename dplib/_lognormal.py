@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
+from ._scipy import special
 
 from . import _validate as check
 from . import gaussian

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from ._scipy import fft
 from .gaussian import LOG_SQRT_2PI
 from .mixtures import EPS
 
@@ -142,8 +143,6 @@ class Sum:
     """The b-fold sum of a law by one Fourier transform: bounds on E(g (S - 1))_+."""
 
     def __init__(self, law):
-        from scipy import fft  # here: most calls never need it
-
         plan = law.plan
         self.law, self.plan = law, plan
         self.lead = plan.bins * law.log_moment - plan.sign * plan.theta

@@ -198,6 +198,15 @@ def test_random_requests_agree_between_tolerances():
         assert 0 <= narrow.lower <= narrow.upper <= 1
 
 
+def test_remove_is_never_below_add():
+    """Remove beats add for every mixture [C-9m]."""
+    rng = np.random.default_rng(3)
+    for _ in range(25):
+        b, d = int(2 ** rng.uniform(1, 9)), 10 ** rng.uniform(-3, 2)
+        epsilon = math.sqrt(d) * rng.uniform(0, 2) / b**0.3
+        assert bracket(b, d, epsilon, "remove").upper >= bracket(b, d, epsilon, "add").lower
+
+
 @pytest.mark.parametrize("side", SIDES)
 def test_mass_and_mean_are_kept(side):
     plan = _lognormal._Plan(24, 1.21, 0.7, side, gaussian.log_delta(1.1, 0.7))
