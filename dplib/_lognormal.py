@@ -28,11 +28,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from ._scipy import special
 
 from . import _validate as check
 from . import gaussian
 from ._lognormal_grid import Law, Sum, TooLarge
+from ._scipy import special
 from .gaussian import LOG_SQRT_2PI
 from .mixtures import EPS
 from .results import Bracket, NoBracketError
