@@ -197,11 +197,15 @@ class Dense(Encoder):
         if np.any(rounds != np.floor(rounds)):
             raise ValueError(f"row_rounds must be whole numbers; got {float(rounds[rounds != np.floor(rounds)][0])!r}")
         if np.any(np.diff(rounds) < 0):
-            raise ValueError(f"row_rounds must never decrease; got {rounds[:-1][np.diff(rounds) < 0][0]:g} before a smaller one")
+            early = rounds[:-1][np.diff(rounds) < 0][0]
+            raise ValueError(f"row_rounds must never decrease; got {early:g} before a smaller one")
         early = np.argwhere((np.arange(columns) > rounds[:, None]) & (array > 0))
         if len(early):
             i, j = early[0]
-            raise ValueError(f"row_rounds must be at least every round that the row uses; row {i} uses round {j}, got {rounds[i]:g}")
+            raise ValueError(
+                "row_rounds must be at least every round that the row uses; "
+                f"row {i} uses round {j}, got {rounds[i]:g}"
+            )
         return rounds.astype(int)
 
     @property

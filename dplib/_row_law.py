@@ -140,7 +140,7 @@ def threshold_for(slack):
 
 
 def poisson_numbers(intensity, negligible):
-    """(probabilities of 0 .. k of Poisson(intensity), shape (rows, k + 1); probability of more, at most `negligible`)."""
+    """(probabilities of 0 .. k of Poisson(intensity), shape (rows, k + 1); that of more, at most `negligible`)."""
     intensity = np.atleast_1d(np.asarray(intensity, float))
     top = intensity.max(initial=0.0)
     count = 1

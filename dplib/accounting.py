@@ -141,6 +141,12 @@ def _is_rare(parts):
     return rounds > 1 and (rounds <= _FEW_ROUNDS or taken <= _RARE)
 
 
+def _total_variation(parts):
+    """Upper bound on delta at epsilon = 0, either direction: it adds up over rounds and is convex in the mixture."""
+    rows = [rounds * float(m.probabilities @ special.erf(m.shifts / math.sqrt(8))) for m, rounds in parts]
+    return math.fsum(rows) * (1 + 1e-12)
+
+
 def _gaussian_mu(parts):
     """mu of the composition when every part is a plain Gaussian, else None."""
     if not all(mixture.is_gaussian for mixture, _ in parts):
@@ -206,6 +212,8 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         return Bracket(max(value - pad, 0.0), value + pad, "closed form")
     if len(parts) == 1 and parts[0][1] == 1:
         return _one_round_epsilon(parts[0][0], delta, direction)
+    if _total_variation(parts) <= delta:
+        return Bracket(0.0, 0.0, "closed form")
 
     def by_contour():
         return contour.side_epsilon(parts, delta, direction)

@@ -166,7 +166,8 @@ class MatrixMechanism:
     sampling_probability : p in [0, 1], of each record in each round.
     min_separation : b >= 1 [M-D]. With b > 1 the records are split at random into b groups; group i may
         take part in the rounds i, i + b, i + 2 b, ..., in each with probability b p (at most 1).
-    tail_bound : "best" (the smallest of all), "published" [M-Alg2], "joint" [A-11], "aggregated" [A-12] or "pooled" [A-13].
+    tail_bound : "best" (the smallest of all), "published" [M-Alg2], "joint" [A-11], "aggregated" [A-12]
+        or "pooled" [A-13].
     tail_share : share of delta that pays for the bad event, in (0, 1). None: one half for "published", as in the
         source, else the better of two.
     round_entries_to : round entries up to multiples of this, as the source does; None: no such loss.
@@ -199,8 +200,8 @@ class MatrixMechanism:
     def epsilon(self, delta, direction="both", *, checkpoint=None) -> UpperBound:
         """Upper bound on epsilon at `delta` in (0, 1).
 
-        direction : "remove", "add" or "both" (the larger: remove [C-9m]). checkpoint : how the paths begin of the files in which
-        finished tail bounds of a dense encoder are kept, so that a call that was interrupted goes on.
+        direction : "remove", "add" or "both" (the larger: remove [C-9m]).
+        checkpoint : how the paths begin of the files in which finished tail bounds of a dense encoder are kept, so that a call that was interrupted goes on.
         """
         delta = check.delta(delta)
         check.direction(direction)

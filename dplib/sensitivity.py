@@ -91,7 +91,8 @@ def min_separation(encoder, separation, participations=None) -> Bracket:
 
     Else `upper` bounds, for each round of the set, its inner products with the others
     separately, by dynamic programming (quadratic in the rounds, and once for each participation where k
-    is fewer than fit; refused above 4096), and `lower` is the best schedule found. Rounding errors, about 1e-13, are not in the bracket.
+    is fewer than fit; refused above 4096), and `lower` is the best schedule found.
+    Rounding errors, about 1e-13, are not in the bracket.
     """
     encoder, b, k = _scheme(encoder, separation, participations, "separation")
     every_other = k >= -(-encoder.columns // b)

@@ -171,6 +171,17 @@ def test_an_add_loss_beyond_its_largest_value_has_delta_zero():
     assert accounting.log_delta([(PAIR, 400)], 50.0, "remove") == accounting.log_delta([(PAIR, 400)], 50.0)
 
 
+def test_an_epsilon_of_zero_needs_no_accountant():
+    """delta(0) adds up over rounds and is convex in the mixture: few rare rounds are settled by that alone."""
+    rare_rounds = [(mixtures.binomial(1, 0.001, 1.0), 16)]
+    assert accounting.epsilon(rare_rounds, 0.1) == Bracket(0.0, 0.0, "closed form")
+    for parts in (rare_rounds, [(PAIR, 3), (OTHER, 2)], [(PAIR, 40)]):
+        bound = accounting._total_variation(accounting.merged(parts))
+        for direction in DIRECTIONS:
+            assert accounting.delta(parts, 0.0, direction).lower <= bound
+        assert accounting.epsilon(parts, min(bound * 1.001, 0.99)).upper == 0
+
+
 # --- compositions ---------------------------------------------------------------------------------------
 
 
