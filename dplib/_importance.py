@@ -1,0 +1,193 @@
+"""Delta of balls in bins by importance sampling and integration along lines [A-17]: an estimate.
+
+With w = mean_l exp(y_l) the likelihood ratio P/Q of [N-3.2], y normal under Q with covariance
+`gram` and mean minus half its diagonal,
+
+    remove:  delta = E_Q (w - e^epsilon)_+          add:  delta = E_Q (1 - e^epsilon w)_+ .
+
+A proposal (module `_proposal`) draws lines that meet the region where the integrand is not zero,
+and the integral along each line is taken by four places beyond its crossing (module `_line`).
+Blocks of lines are independent and unbiased; inside a block the points are scrambled Sobol
+points, so that errors are measured between blocks. An estimate is never a guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from . import _streams, gaussian
+from . import _validate as check
+from ._bins import check_gram
+from ._proposal import AddProposal, RemoveProposal
+
+BLOCKS = 16  # independent blocks, whose scatter gives the standard error
+_PILOT, _RUN = 2, 3  # first keys of the random streams
+_FEWEST, _MOST = 32, 2**22  # lines of a block, of all blocks
+_STEPS = 60
+_CLOSE = 0.1  # in log delta: the last step of Newton's method may be so long
+
+
+class Estimator:
+    """Unbiased estimates of one delta of balls in bins, from independent blocks of lines [A-17].
+
+    Parameters
+    ----------
+    gram : shape (b, b), inner products of the modes in units of the noise (see `_bins.gram`, over sigma^2).
+    epsilon : at least 0.
+    side : "remove" or "add". seed : whole number; it fixes the proposal, together with the other arguments.
+    like : None, or an estimator for a problem close by, whose choice of proposals is taken over.
+
+    `log_scale` is a rough log delta. `relative_variance` is that of one line, as the pilot saw it.
+    The object holds arrays alone and can be sent to other processes.
+    """
+
+    def __init__(self, gram, epsilon, side, seed=0, like=None):
+        self.gram = check_gram("gram", gram)
+        self.epsilon = check.epsilon(epsilon)
+        check.choice("side", side, ("remove", "add"))
+        seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
+        rng = _streams.generator(seed, (_PILOT, int(side == "add")), 0)
+        make = RemoveProposal if side == "remove" else AddProposal
+        self.side, self.seed = side, seed
+        self.proposal = make(self.gram, self.epsilon, rng, like and like.proposal)
+        self.log_scale, self.relative_variance = self.proposal.log_scale, self.proposal.relative_variance
+
+    def block(self, rng, size=1024):
+        """Means over `size` lines, each over exp(log_scale): shape (3,).
+
+        delta, d delta / d log sigma, and d delta / d epsilon; each unbiased. A power of two makes the
+        most of the Sobol points. Working memory is about 100 bytes per line and batch in steps of 512 lines.
+        """
+        return np.mean(self.proposal.lines(rng, size, self.log_scale), axis=1)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """An estimate of log delta, from `samples` lines in independent blocks.
+
+    relative_error : standard error over value, which is about the standard error of `log_value`.
+    d_log_sigma, d_epsilon : derivatives of log delta.
+    """
+
+    log_value: float
+    relative_error: float
+    samples: int
+    d_log_sigma: float
+    d_epsilon: float
+
+
+def estimate(gram, epsilon, side, *, seed=0, samples=None, relative_error=0.01) -> Sampled:
+    """Log delta by 16 independent blocks of lines.
+
+    samples : lines in all, rounded up to a multiple of 16; None for as many (up to 2^22) as the error asks for.
+    relative_error : the standard error over the value that is aimed at, 1e-5 to 0.5; ignored with `samples`.
+    """
+    return run(Estimator(gram, epsilon, side, seed), samples=samples, relative_error=relative_error)
+
+
+def run(estimator, *, samples=None, relative_error=0.01) -> Sampled:
+    """As `estimate`, for an estimator that stands."""
+    if samples is not None:
+        samples = check.whole("samples", samples, at_least=1, at_most=2**40)
+        return _summary(estimator, -(-samples // BLOCKS), 0)
+    relative_error = check.real("relative_error", relative_error, at_least=1e-5, at_most=0.5)
+    # Sobol points need fewer lines than the variance of single ones says: start with a fraction.
+    wanted = estimator.relative_variance / relative_error**2 / (4 * BLOCKS)
+    size = _FEWEST
+    while size < wanted and size < _MOST // BLOCKS:
+        size *= 2
+    for attempt in range(64):
+        result = _summary(estimator, size, attempt)
+        if result.relative_error <= relative_error or size >= _MOST // BLOCKS:
+            return result
+        size *= 2 if result.relative_error < 2 * relative_error else 4
+        size = min(size, _MOST // BLOCKS)
+
+
+def block_task(estimator, size, rng, _):
+    """One block, as `_streams.run` wants it."""
+    return estimator.block(rng, size)
+
+
+def _summary(estimator, size, attempt):
+    key = (_RUN, int(estimator.side == "add"), attempt)
+    blocks = _streams.run(partial(block_task, estimator, size), BLOCKS, seed=estimator.seed, key=key)
+    value, by_sigma, by_epsilon = np.mean(blocks, axis=0)
+    error = np.std(np.array(blocks)[:, 0], ddof=1) / math.sqrt(BLOCKS)
+    return Sampled(
+        estimator.log_scale + math.log(value),
+        float(error / value),
+        size * BLOCKS,
+        float(by_sigma / value),
+        float(by_epsilon / value),
+    )
+
+
+# --- inversion -----------------------------------------------------------------------------------------
+
+
+def solve_scale(gram, epsilon, delta, side, *, seed=0, samples=None, relative_error=0.01):
+    """The sigma at which delta of gram / sigma^2 is `delta`: (sigma, standard error).
+
+    gram : inner products of the modes for noise multiplier 1. samples, relative_error : of the last
+    estimate of delta; that of sigma is smaller by |d log delta / d log sigma|, often 10 to 50.
+    """
+    gram, epsilon, delta = check_gram("gram", gram), check.epsilon(epsilon), check.delta(delta)
+
+    def make(sigma, like):
+        return Estimator(gram / sigma**2, epsilon, side, seed, like)
+
+    start = 1 / _mean_shift(gram, epsilon, delta)
+    return _newton(make, lambda found, sigma: found.d_log_sigma / sigma, start, delta, samples, relative_error, False)
+
+
+def solve_epsilon(gram, delta, side, *, seed=0, samples=None, relative_error=0.01):
+    """The epsilon at which delta is `delta`: (epsilon, standard error); (0, 0) where delta is below it at 0.
+
+    gram : inner products of the modes in units of the noise. Others as for `solve_scale`.
+    """
+    gram, delta = check_gram("gram", gram), check.delta(delta)
+    average = math.sqrt(np.mean(gram))
+    single = math.sqrt(np.max(np.diag(gram)))
+    start = max(gaussian.epsilon(average, delta), gaussian.epsilon(single, delta) - math.log(len(gram)), 0.0)
+
+    def make(epsilon, like):
+        return Estimator(gram, epsilon, side, seed, like)
+
+    return _newton(make, lambda found, _: found.d_epsilon, start, delta, samples, relative_error, True)
+
+
+def _mean_shift(gram, epsilon, delta):
+    """1 / sigma of the better of two problems that have less delta, about: all modes their mean, or one of b modes."""
+    average, single = math.sqrt(np.mean(gram)), math.sqrt(np.max(np.diag(gram)))
+    every = gaussian.calibrate(epsilon, delta) / average
+    one = gaussian.calibrate(epsilon + math.log(len(gram)), delta) / single
+    return min(every, one)
+
+
+def _newton(make, slope_of, place, delta, samples, relative_error, zero_allowed):
+    """Newton's method for sqrt(-log delta), which is nearly a straight line: (root, standard error)."""
+    goal, like, closest = math.log(delta), None, math.inf
+    for step in range(_STEPS):
+        estimator = make(place, like)
+        found = run(estimator, relative_error=max(0.05, relative_error))
+        gap = abs(found.log_value - goal)
+        if gap < _CLOSE:
+            found = run(estimator, samples=samples, relative_error=relative_error)
+        slope = slope_of(found, place)
+        height = math.sqrt(max(-found.log_value, 1e-12))
+        move = (height - math.sqrt(-goal)) * 2 * height / slope
+        if gap < _CLOSE:
+            return max(place + move, 0.0), found.relative_error / abs(slope)
+        if zero_allowed and place == 0 and move <= 0:
+            return 0.0, 0.0
+        lowest = 0.0 if zero_allowed else place / 3
+        # After some steps without an end, ever smaller ones.
+        bound = max(place, 1.0) * (1.0 if step < _STEPS // 2 else 0.1)
+        place = max(place + min(max(move, -bound), bound), lowest)
+        like = estimator if gap < 2 else None
+    raise ArithmeticError(f"no convergence towards delta = {delta!r}; last tried {place!r}")

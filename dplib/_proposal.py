@@ -1,0 +1,390 @@
+"""Where to draw the lines: proposals for balls in bins, fitted to the Gram matrix by a small pilot [A-17].
+
+Remove. Delta is the integral of q (w - e^epsilon)_+, q a standard normal density. The proposal is a
+mixture r of
+
+    normal laws of unit covariance around combinations of modes: bin i with its neighbours, weighted by
+    softmax(theta Gram[i, .]) for a ladder of theta, and scaled to the highest point of the integrand;
+    the laws w^k q: k modes drawn one after the other, each with the probabilities that the loss gives them.
+
+The first cover what one bin, or one group of bins, brings about, the second many bins at once; and they
+bound the weights, since w - e^epsilon over w^k is bounded. The pilot chooses how much of each.
+
+Add. The region is convex and the integrand largest near its point x* of smallest norm. The proposal
+shrinks the directions across x* by the curvature of the boundary there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._line import LOG_ROOT_TAU, crossing, log_sum, loss_beyond, nodes
+from ._scipy import special, stats
+
+_LADDER = (0.0, 1.5, 3.0, 6.0, 12.0, np.inf)
+_TUPLES = (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
+_TUPLE_SPREAD = 1.0  # largest relative variance of a tuple's weight
+_MOST_TUPLES = 3
+_PILOT = 1024
+_CHUNK = 512
+_RISE = 1.03
+
+
+def points(rng, size, dimensions):
+    """Scrambled Sobol points in the open unit cube, shape (size, dimensions)."""
+    sobol = stats.qmc.Sobol(dimensions, scramble=True, rng=rng, optimization=None)
+    wanted = 1 << max(0, size - 1).bit_length()
+    values = sobol.random(wanted)[:size]
+    return np.clip(values, 2.0**-54, 1 - 2.0**-53)
+
+
+def factor(gram):
+    """(L, eigenvalues) with L L^T = gram, columns by falling eigenvalue; those of rounding size are left out."""
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > 1e-14 * len(gram) * values[-1]
+    return (vectors[:, keep] * np.sqrt(values[keep]))[:, ::-1]
+
+
+@dataclass
+class _Lines:
+    """Lines and what is known about each: shapes (lines,), (lines, b) or (lines, components), places (NODES, lines)."""
+
+    chosen: np.ndarray
+    log_weight: np.ndarray
+    centre: np.ndarray
+    beta: np.ndarray
+    pull: np.ndarray
+    lift: np.ndarray
+    crossed: np.ndarray
+    shares: np.ndarray
+    slope: np.ndarray
+    excess: np.ndarray
+    distances: np.ndarray
+    log_nodes: np.ndarray
+
+
+class RemoveProposal:
+    """Lines for E_Q (w - e^epsilon)_+: see the module.
+
+    like : None, or the proposal of a problem close by, whose choice of groups is taken over.
+    """
+
+    def __init__(self, gram, epsilon, rng, like=None):
+        self.gram, self.epsilon = gram, epsilon
+        self.diagonal = np.diag(gram).copy()
+        self.factor = factor(gram)
+        self.level = epsilon + math.log(len(gram))
+        self._fit(rng, like)
+
+    # --- the mixture -----------------------------------------------------------------------------------
+
+    def _fit(self, rng, like):
+        kinds = (*_TUPLES, *_LADDER) if like is None else like.kinds
+        groups, kinds = self._groups(kinds, rng)
+        if like is None or len(kinds) < len(like.kinds):
+            shares, rough = self._best_shares(groups, rng)
+        else:
+            shares, rough = like.group_shares, like.log_scale
+        self.kinds = [kind for kind, share in zip(kinds, shares) if share > 0]
+        self.group_shares = shares[shares > 0]
+        self._use([group for group, share in zip(groups, shares) if share > 0], self.group_shares)
+        values = self.lines(rng, _PILOT, rough)[0]
+        self.log_scale = rough + math.log(np.mean(values))
+        self.relative_variance = float(np.var(values) / np.mean(values) ** 2)
+
+    def _groups(self, kinds, rng):
+        """Groups of components for these kinds, and the kinds that are of use: tuples first."""
+        tuples = [(k, self._mean_weight(k, rng)) for k in kinds if isinstance(k, int)]
+        groups = [(k, mean) for k, mean in tuples if mean is not None][-_MOST_TUPLES:]
+        ladder = [theta for theta in kinds if not isinstance(theta, int)]
+        return groups + [self._centres(theta) for theta in ladder], [k for k, _ in groups] + ladder
+
+    def _mean_weight(self, k, rng):
+        """Log of the mean weight of a tuple of k modes; None where the weights vary too much."""
+        _, logs = self._tuples(rng, k, 256, rng.random(256))
+        top = np.max(logs)
+        weights = np.exp(logs - top)
+        if np.var(weights) > _TUPLE_SPREAD * np.mean(weights) ** 2:
+            return None
+        return float(top + np.log(np.mean(weights)))
+
+    def _centres(self, theta):
+        """One normal law for each bin, or for every few: (combinations of modes, log weights inside the group)."""
+        b = len(self.gram)
+        if theta == np.inf:
+            profile = np.eye(b)
+        else:
+            profile = theta * self.gram / np.mean(self.diagonal)
+            profile = np.exp(profile - profile.max(axis=1, keepdims=True))
+            profile /= profile.sum(axis=1, keepdims=True)
+        # Neighbours with wide profiles are alike: eight to a width are enough.
+        width = 1 / np.max(np.sum(profile**2, axis=1))
+        count = min(b, math.ceil(8 * b / width)) if theta else 1
+        profile = profile[np.unique(np.round(np.linspace(0, b - 1, count)).astype(int))]
+        combination, height = self._scaled(profile)
+        return combination, height - log_sum(height.copy())
+
+    def _scaled(self, profile):
+        """Each profile times the factor that makes log(w - e^epsilon) - |x|^2 / 2 largest, and its value there."""
+        step = profile @ self.gram
+        norm = np.einsum("ij,ij->i", step, profile)
+        rest = np.broadcast_to(-self.diagonal, step.shape) / 2
+        start, shares, _, excess = crossing(rest, step, self.level)
+        start = np.maximum(start, 1e-3 / np.sqrt(norm))
+        best, height = np.zeros(len(step)), np.full(len(step), -np.inf)
+        for factor_ in np.geomspace(1e-3, 3, 48):
+            distance = factor_ * (start + 1 / np.sqrt(norm))
+            loss = self.epsilon + loss_beyond(step, shares, excess, distance)
+            with np.errstate(divide="ignore"):
+                value = loss + np.log(-np.expm1(np.minimum(self.epsilon - loss, -1e-300))) - (start + distance) ** 2 * norm / 2
+            better = value > height
+            best[better], height[better] = (start + distance)[better], value[better]
+        return profile * best[:, None], height
+
+    def _best_shares(self, groups, rng):
+        """Shares of the groups that make the variance of a line small, from a pilot with equal shares."""
+        count = len(groups)
+        self._use(groups, np.full(count, 1 / count))
+        starts = np.concatenate([np.arange(len(self.tuples)), len(self.tuples) + np.cumsum([0, *self.group_sizes[:-1]])])
+        labels, log_terms, log_groups, log_weight = [], [], [], []
+        for lines in self._parts(rng, max(_PILOT, 128 * count)):
+            labels.append(np.searchsorted(starts, lines.chosen + len(self.tuples), side="right") - 1)
+            log_weight.append(lines.log_weight)
+            terms, densities = [], []
+            for distance, log_node in zip(lines.distances, lines.log_nodes):
+                gain = loss_beyond(lines.beta, lines.shares, lines.excess, distance)
+                with np.errstate(divide="ignore"):
+                    terms.append(log_node + lines.log_weight + gain + np.log(-np.expm1(-gain)))
+                parts = self._densities(lines, lines.crossed + distance, self.epsilon + gain)
+                with np.errstate(divide="ignore"):
+                    top = np.max(parts, axis=1, keepdims=True)
+                    sums = np.add.reduceat(np.exp(parts - top), starts, axis=1)
+                    densities.append(np.log(sums * count) + top)
+            log_terms.append(terms), log_groups.append(densities)
+        label = np.concatenate(labels)
+        log_weight = np.concatenate(log_weight)
+        log_terms = np.concatenate(log_terms, axis=1)  # (places, lines)
+        log_groups = np.concatenate(log_groups, axis=1)  # (places, lines, groups)
+        per_group = np.maximum(np.bincount(label, minlength=count), 1)
+        rough = float(np.max(log_terms - log_sum(log_groups - math.log(count))))
+        log_terms = log_terms - rough
+
+        def moments(shares):
+            with np.errstate(divide="ignore"):
+                density = log_sum(log_groups + np.log(shares))
+            lines = np.sum(np.exp(np.clip(log_terms - density, -300, 300)), axis=0)
+            second = np.bincount(label, lines**2, count) / per_group
+            calm = np.bincount(label, lines**2 * np.exp(np.clip(-log_weight, -50, 50)), count) / per_group
+            return second, calm
+
+        def improved(shares, steps):
+            for _ in range(steps):
+                second, calm = moments(shares)
+                new = shares * np.minimum(calm, 1e100) / np.sqrt(np.maximum(second, 1e-300))
+                shares = new / np.sum(new)
+            return shares, np.sum(shares * moments(shares)[0])
+
+        shares, value = improved(np.full(count, 1 / count), 10)
+        while np.count_nonzero(shares) > 1:
+            weakest = np.argmin(np.where(shares > 0, shares, np.inf))
+            without = np.where(np.arange(count) == weakest, 0.0, shares)
+            without, new_value = improved(without / np.sum(without), 5)
+            if new_value > _RISE * value:
+                break
+            shares, value = without, min(value, new_value)
+        return shares, rough + self.epsilon
+
+    def _use(self, groups, shares):
+        centres = [(g, s) for g, s in zip(groups, shares) if not isinstance(g[0], int)]
+        self.tuples = [(g[0], g[1], float(s)) for g, s in zip(groups, shares) if isinstance(g[0], int)]
+        b = len(self.gram)
+        self.combinations = np.concatenate([g[0] for g, _ in centres]) if centres else np.zeros((0, b))
+        log_probability = np.concatenate([g[1] + math.log(s) for g, s in centres]) if centres else np.zeros(0)
+        self.group_sizes = [len(g[0]) for g, _ in centres]
+        self.steps = self.combinations @ self.gram
+        norms = np.einsum("ij,ij->i", self.steps, self.combinations)
+        self.log_densities = log_probability - norms / 2
+        chances = np.concatenate([[s for _, _, s in self.tuples], np.exp(log_probability)])
+        self.cumulative = np.cumsum(chances) / np.sum(chances)
+
+    # --- lines -----------------------------------------------------------------------------------------
+
+    def lines(self, rng, size, log_scale):
+        """Shape (3, size): the integral along each line, its derivatives by log sigma and by epsilon, over exp(log_scale)."""
+        return np.concatenate([self._integrals(part, log_scale) for part in self._parts(rng, size)], axis=1)
+
+    def _parts(self, rng, size):
+        cube = points(rng, size, 2 + self.factor.shape[1])
+        for start in range(0, size, _CHUNK):
+            yield self._geometry(cube[start : start + _CHUNK], rng)
+
+    def _geometry(self, cube, rng):
+        """Lines for points of the unit cube: component, shift of the places, normal numbers."""
+        chosen = np.searchsorted(self.cumulative, cube[:, 0], side="right")
+        chosen = np.minimum(chosen, len(self.cumulative) - 1) - len(self.tuples)
+        combination = np.empty((len(cube), len(self.gram)))
+        combination[chosen >= 0] = self.combinations[chosen[chosen >= 0]]
+        log_weight = np.zeros(len(cube))
+        for i, (k, log_mean, _) in enumerate(self.tuples):
+            mine = chosen == i - len(self.tuples)
+            start = self.cumulative[i - 1] if i else 0.0
+            first = (cube[mine, 0] - start) / (self.cumulative[i] - start)
+            combination[mine], logs = self._tuples(rng, k, len(first), first)
+            log_weight[mine] = logs - log_mean
+        beta = combination @ self.gram
+        centre = np.sqrt(np.einsum("ij,ij->i", beta, combination))
+        beta /= centre[:, None]
+        rest = special.ndtri(cube[:, 2:]) @ self.factor.T
+        rest -= beta * (np.einsum("ij,ij->i", rest, combination) / centre)[:, None]
+        pull = rest @ self.combinations.T + self.log_densities
+        lift = beta @ self.combinations.T
+        rest -= self.diagonal / 2
+        crossed, shares, slope, excess = crossing(rest, beta, self.level)
+        distances, log_nodes = nodes(cube[:, 1], crossed, centre, crossed - slope, slope)
+        return _Lines(chosen, log_weight, centre, beta, pull, lift, crossed, shares, slope, excess, distances, log_nodes)
+
+    def _densities(self, lines, place, loss):
+        """Log densities, relative to q, of all components at the places t of the lines with losses Y: (lines, components)."""
+        values = lines.lift * place[:, None]
+        values += lines.pull
+        tuples = [k * loss - log_mean + math.log(share) for k, log_mean, share in self.tuples]
+        return np.concatenate([np.stack(tuples, axis=1), values], axis=1) if tuples else values
+
+    def _integrals(self, lines, log_scale):
+        result = np.zeros((3, len(lines.crossed)))
+        for distance, log_node in zip(lines.distances, lines.log_nodes):
+            gain = loss_beyond(lines.beta, lines.shares, lines.excess, distance)
+            densities = self._densities(lines, lines.crossed + distance, self.epsilon + gain)
+            weight = np.exp(log_node + lines.log_weight + self.epsilon - log_sum(densities) - log_scale)
+            result[0] += weight * np.expm1(gain)
+            result[2] -= weight
+        at_crossing = log_sum(self._densities(lines, lines.crossed, self.epsilon + lines.excess))
+        density = -((lines.crossed - lines.centre) ** 2) / 2 - LOG_ROOT_TAU + lines.log_weight - at_crossing
+        pull = np.einsum("ij,ij->i", lines.shares @ self.gram, lines.shares) / lines.slope
+        result[1] = -np.exp(density + self.epsilon - log_scale) * pull * (lines.excess == 0)
+        return result
+
+    def describe(self):
+        return ' '.join('%s:%.2f'%(k,s) for k,s in zip(self.kinds,self.group_shares))
+
+    def _tuples(self, rng, k, size, first):
+        """k modes for each of `size` tuples, one after the other: (how often each, log weights)."""
+        b = len(self.gram)
+        counts, pull, logs = np.zeros((size, b)), np.zeros((size, b)), np.zeros(size)
+        rows = np.arange(size)
+        for step in range(k):
+            top = np.max(pull, axis=1)
+            cumulative = np.cumsum(np.exp(pull - top[:, None]), axis=1)
+            total = cumulative[:, -1]
+            logs += top + np.log(total / b)
+            place = (first if step == 0 else rng.random(size)) * total
+            chosen = np.minimum(np.sum(cumulative <= place[:, None], axis=1), b - 1)
+            counts[rows, chosen] += 1
+            pull += self.gram[chosen]
+        return counts, logs
+
+
+class AddProposal:
+    """Lines for E_Q (1 - e^epsilon w)_+: see the module."""
+
+    def __init__(self, gram, epsilon, rng, like=None):
+        self.gram, self.epsilon = gram, epsilon
+        self.diagonal = np.diag(gram).copy()
+        self.level = math.log(len(gram)) - epsilon
+        self.combination = self._nearest()
+        self.norm = math.sqrt(self.combination @ gram @ self.combination)
+        self.beta = gram @ self.combination / self.norm
+        self._fit(rng)
+
+    def _nearest(self):
+        """Weights of the modes whose sum points from 0 to the nearest point of the region, about."""
+        b = len(self.gram)
+        weights = np.full(b, 1 / b)
+        best, largest = weights, -np.inf
+        for _ in range(60):
+            step = self.gram @ weights
+            norm = math.sqrt(weights @ step)
+            crossed, shares, _, _ = crossing(-self.diagonal[None] / 2, step[None] / norm, self.level)
+            if -crossed[0] > largest:
+                best, largest = weights, -crossed[0]
+            change = shares[0] - weights
+            if np.max(np.abs(change)) < 1e-6:
+                break
+            weights = weights + 0.25 * change
+        return best
+
+    def _fit(self, rng):
+        """Directions across the line with the curvature of the boundary, and how much of each shrinkage."""
+        crossed, shares, slope, _ = crossing(-self.diagonal[None] / 2, self.beta[None], self.level)
+        root = factor(self.gram)
+        along = root.T @ self.combination / self.norm
+        across = root - np.outer(root @ along, along)
+        hessian = across.T @ (shares[0][:, None] * across) - np.outer(across.T @ shares[0], across.T @ shares[0])
+        pressure = math.exp(-crossed[0] ** 2 / 2 - LOG_ROOT_TAU - special.log_ndtr(crossed[0]))
+        bends, directions = np.linalg.eigh((hessian + hessian.T) / 2)
+        order = np.argsort(-bends)[: max(1, len(bends) - 1)] if len(bends) > 1 else np.arange(0)
+        self.bends = np.maximum(bends[order], 0) * pressure / slope[0]
+        self.root = across @ directions[:, order]
+        self.shares = np.array([1.0])
+        self.multipliers = np.array([1.0])
+        rough = float(special.log_ndtr(crossed[0]) - np.sum(np.log1p(self.bends)) / 2)
+        if len(self.bends):
+            self.multipliers = np.array([0.0, 0.5, 0.75, 1.0, 1.25])
+            self.shares = np.full(5, 0.2)
+            label, moment = [], []
+            for part in self._parts(rng, _PILOT):
+                label.append(part[-1])
+                moment.append(self._integrals(part, rough)[0] ** 2)
+            label, moment = np.concatenate(label), np.concatenate(moment)
+            second = np.bincount(label, moment, 5) / np.maximum(np.bincount(label, minlength=5), 1)
+            self.shares = np.sqrt(second) + 0.02 * np.sqrt(np.max(second))
+            self.shares /= np.sum(self.shares)
+        values = self.lines(rng, _PILOT, rough)[0]
+        self.log_scale = rough + math.log(np.mean(values))
+        self.relative_variance = float(np.var(values) / np.mean(values) ** 2)
+
+    def describe(self):
+        return str(np.round(self.shares, 2)) + str(self.bends[:2])
+
+    def lines(self, rng, size, log_scale):
+        """Shape (3, size): the integral along each line, its derivatives by log sigma and by epsilon, over exp(log_scale)."""
+        return np.concatenate([self._integrals(part, log_scale) for part in self._parts(rng, size)], axis=1)
+
+    def _parts(self, rng, size):
+        cube = points(rng, size, 2 + len(self.bends))
+        for start in range(0, size, _CHUNK):
+            yield self._geometry(cube[start : start + _CHUNK])
+
+    def _geometry(self, cube):
+        chosen = np.minimum(np.searchsorted(np.cumsum(self.shares), cube[:, 0], side="right"), len(self.shares) - 1)
+        scale = 1 / np.sqrt(1 + np.outer(self.multipliers, self.bends))
+        place = special.ndtri(cube[:, 2:]) * scale[chosen]
+        squares = place**2 / 2
+        parts = [
+            math.log(share) + np.sum(np.log1p(multiplier * self.bends)) / 2 - multiplier * (squares @ self.bends)
+            for share, multiplier in zip(self.shares, self.multipliers)
+            if share > 0
+        ]
+        log_weight = -log_sum(np.stack(parts, axis=1))
+        rest = place @ self.root.T - self.diagonal / 2
+        beta = np.broadcast_to(self.beta, rest.shape)
+        crossed, shares, slope, excess = crossing(rest, beta, self.level)
+        zeros = np.zeros(len(rest))
+        # The same places as beyond a crossing, mirrored.
+        distances, log_nodes = nodes(cube[:, 1], -crossed, zeros, -crossed, slope)
+        return beta, crossed, shares, slope, distances, log_nodes + log_weight, log_weight, chosen
+
+    def _integrals(self, part, log_scale):
+        beta, crossed, shares, slope, distances, log_nodes, log_weight, _ = part
+        result = np.zeros((3, len(crossed)))
+        for distance, log_node in zip(distances, log_nodes):
+            gain = loss_beyond(beta, shares, 0.0, -distance)
+            weight = np.exp(log_node - log_scale)
+            result[0] -= weight * np.expm1(gain)
+            result[2] -= weight * np.exp(gain)
+        density = np.exp(log_weight - crossed**2 / 2 - LOG_ROOT_TAU - log_scale)
+        result[1] = -density * np.einsum("ij,ij->i", shares @ self.gram, shares) / slope
+        return result
