@@ -7,11 +7,12 @@
 """
 
 from .calibrate import calibrate
-from .mechanisms import FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD
+from .mechanisms import BallsInBins, FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD
 from .results import Bracket, Certificate, Estimate, NoBracketError, UpperBound
 
 __version__ = "0.1.0"
 __all__ = [
+    "BallsInBins",
     "Bracket",
     "Certificate",
     "Estimate",

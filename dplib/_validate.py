@@ -8,6 +8,7 @@ allowed. Checks run before any computation starts.
 from __future__ import annotations
 
 import math
+import os
 from numbers import Integral, Real
 
 import numpy as np
@@ -65,6 +66,11 @@ def direction(value, *, both=True):
     return value
 
 
+def side(value):
+    """The direction to compute: of "both", remove is the larger for every mixture of Gaussians [C-9m]."""
+    return "remove" if direction(value) == "both" else value
+
+
 def choice(name, value, allowed):
     if not isinstance(value, str):
         raise TypeError(f"{name} must be one of {tuple(allowed)}; got {value!r}")
@@ -80,11 +86,30 @@ def mechanism(value, *, question="composition"):
     return value
 
 
-def encoder(value):
-    """A matrix of the mechanisms that release C x + z (made by `dplib.matrices`)."""
+def encoder(value, *, signed=False):
+    """A matrix of the mechanisms that release C x + z (made by `dplib.matrices`).
+
+    signed : whether entries below 0 are allowed, which amplification by Poisson sampling and the
+    sensitivities exclude.
+    """
     if isinstance(value, type) or not hasattr(value, "row_rounds") or not hasattr(value, "gram_diagonal"):
         raise TypeError(f"encoder must be an encoder such as dplib.matrices.identity(8); got {value!r}")
+    if getattr(value, "signed", False) and not signed:
+        raise ValueError(f"encoder must have no entries below 0, made without signed=True; got {value!r}")
     return value
+
+
+def flag(name, value):
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)
+
+
+def path(name, value):
+    """The path of a file, as text."""
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+        raise TypeError(f"{name} must be a path, or None; got {value!r}")
+    return os.fspath(value)
 
 
 def shape(name, value):

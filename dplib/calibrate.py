@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _progress, accounting, contour, gaussian, renyi
 from . import _validate as check
-from .mechanisms import MatrixMechanism, PoissonDPSGD
+from .mechanisms import BallsInBins, MatrixMechanism, PoissonDPSGD
 from .results import NoBracketError
 
 METHODS = ("auto", "renyi")
@@ -20,7 +20,18 @@ _ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # of 
 _USUAL_SLOPE = 1.4  # of log epsilon against log noise, about
 
 
-def calibrate(mechanism, *, epsilon, delta, direction="both", method="auto"):
+def calibrate(
+    mechanism,
+    *,
+    epsilon,
+    delta,
+    direction="both",
+    method="auto",
+    seed=0,
+    samples=None,
+    failure_probability=None,
+    checkpoint=None,
+):
     """The same mechanism with the smallest noise multiplier that meets the target.
 
     Parameters
@@ -35,10 +46,32 @@ def calibrate(mechanism, *, epsilon, delta, direction="both", method="auto"):
 
     For a `MatrixMechanism` it is the upper bound of epsilon at `delta` that meets `epsilon`, and one that is
     smaller by 1e-4 would not; "auto" only. Cost: about ten times its `epsilon`.
+
+    For `BallsInBins` the method, and with it what is promised, is one of its own:
+
+        "exact"        the upper end of delta's bracket meets `delta`, and would not 1e-5 below; where there is one
+        "estimate"     the *estimated* delta is `delta`: the noise is good to about 0.1%, and no guarantee
+        "certificate"  delta is certified with fresh samples: the noise, 0.1 to 1% larger, satisfies the target
+                       except with `failure_probability` (at most delta; None: min(1e-9, delta))
+        "auto"         exact where that exists, else an estimate: certify it before relying on it, or leave some room
+
+    with `seed`, `samples` and `checkpoint` as for its `delta`. `BallsInBins.certified` returns the certificate, too.
+    For other mechanisms these four have no meaning, and must be left out.
     """
     epsilon, delta, direction = check.epsilon(epsilon), check.delta(delta), check.direction(direction)
     check.mechanism(mechanism, question="epsilon")
+    options = {
+        "seed": seed,
+        "samples": samples,
+        "failure_probability": failure_probability,
+        "checkpoint": checkpoint,
+    }
+    if isinstance(mechanism, BallsInBins):
+        return mechanism._calibrated(epsilon, delta, direction, method, **options)
     check.choice("method", method, METHODS)
+    for name, value in options.items():
+        if value != (0 if name == "seed" else None):
+            raise ValueError(f"{name} must be left out for a mechanism that needs no sampling; got {value!r}")
     if isinstance(mechanism, MatrixMechanism):
         if method != "auto":
             raise ValueError(f"method must be 'auto' for a MatrixMechanism; got {method!r}")

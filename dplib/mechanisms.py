@@ -7,7 +7,8 @@
 
 Each class only says which dominating pair its rounds have; `accounting` does the rest.
 `MatrixMechanism` has no pair for its rounds but bounds on what the past reveals: its
-answers are `UpperBound`s.
+answers are `UpperBound`s. `BallsInBins` has one pair for all rounds together; its answers say
+whether they are exact, estimated or certified.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from dataclasses import dataclass, replace
 
 from . import _validate as check
 from . import accounting, conditional, mixtures
+from ._balls_in_bins import BallsInBins
 from .results import Bracket, NoBracketError, UpperBound
+
+__all__ = ["BallsInBins", "FixedBatchDPSGD", "LastIterate", "MatrixMechanism", "PoissonDPSGD"]
 
 
 class _Mechanism:

@@ -260,6 +260,11 @@ FUNCTIONS = [
             "delta": OPEN_UNIT,
             "direction": ANY_DIRECTION,
             "method": one_of("auto", "renyi"),
+            # For mechanisms that need no sampling; those of BallsInBins: test_balls_in_bins.py.
+            **{
+                name: [(v, ValueError, ("left out", repr(v))) for v in (1, "a", 0.5, -1)]
+                for name in ("seed", "samples", "failure_probability", "checkpoint")
+            },
         },
     ),
     (baselines.group_lemma, {"mechanism": POISSON, "delta": 0.1, "group_size": 2}, LEMMA),
@@ -358,6 +363,7 @@ EXEMPT = {
     "accounting.renyi_log_delta": "bound of one direction, called after the checks",
     "mixtures.VectorMixture": "tests of its own",
     "accounting.check_request": "one of the checks",
+    "accounting.decisive": "chooses the direction, called after the checks",
     "accounting.side_log_delta": "one direction, called after the checks",
     "calibrate.effective_noise": "rows of its own in test_calibrate.py",
     "results.NoBracketError": "an exception",

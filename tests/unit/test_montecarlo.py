@@ -1,0 +1,268 @@
+"""Monte Carlo accounting from a Gram matrix: plain sampling, certificates, Estimate-Verify-Release."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dplib import _betting, gaussian, montecarlo
+from dplib.results import Estimate
+
+# Two orthogonal modes of norm 1 at epsilon = 0.5: delta by quadrature.
+TWO = np.eye(2)
+TWO_DELTA = {"remove": 0.149178, "add": 0.142687}
+# One mode: the Gaussian mechanism.
+MU = 1.5
+ONE = np.array([[MU**2]])
+CORRELATED = np.array([[1.0, 0.7, 0.4], [0.7, 1.2, 0.6], [0.4, 0.6, 0.9]])
+
+
+def within(estimate, truth, errors=4.0):
+    return abs(estimate.value - truth) <= errors * estimate.standard_error
+
+
+# --- plain sampling --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("side", ["remove", "add"])
+def test_plain_sampling_agrees_with_quadrature_and_closed_form(side):
+    """[N-MC] The mean of (1 - e^(eps - loss))_+ over the pair, in each direction."""
+    found = montecarlo.plain(TWO, 0.5, side, samples=200_000, seed=1)
+    assert within(found, TWO_DELTA[side]) and found.standard_error < 1e-3
+    truth = gaussian.delta(MU, 1.0)
+    assert within(montecarlo.plain(ONE, 1.0, side, samples=100_000), truth)
+    # Equal modes are one mode.
+    assert within(montecarlo.plain(np.full((3, 3), MU**2), 1.0, side, samples=100_000), truth)
+
+
+def test_of_both_directions_the_larger_is_remove():
+    """[C-9m]"""
+    for call in (
+        lambda side: montecarlo.plain(TWO, 0.5, side, samples=5000, seed=3),
+        lambda side: montecarlo.estimate(TWO, 0.5, side, seed=3),
+        lambda side: montecarlo.certify(TWO, 0.5, side, samples=2**12, failure_probability=1e-4),
+        lambda side: montecarlo.estimate_epsilon(TWO, 0.1, side),
+        lambda side: montecarlo.estimate_noise(TWO, 0.5, 0.1, side),
+    ):
+        assert call("both") == call("remove") != call("add")
+
+
+def test_upper_ends_of_plain_sampling_cover():
+    """The Chernoff-Hoeffding end is below the truth in at most 2.5% of the runs."""
+    truth = gaussian.delta(MU, 3.0)
+    uppers = [montecarlo.plain(ONE, 3.0, "remove", samples=300, seed=seed).upper for seed in range(300)]
+    assert np.mean(np.array(uppers) < truth) <= 0.025
+    # No large loss at all was seen: the rule of three.
+    none = montecarlo.plain(ONE * 1e-4, 5.0, "remove", samples=300)
+    assert none.value == 0 and none.upper == pytest.approx(-math.expm1(math.log(0.025) / 300), rel=1e-6)
+
+
+def test_the_last_block_may_be_smaller(monkeypatch):
+    monkeypatch.setattr(montecarlo, "_BLOCK_ENTRIES", 300)
+    whole = montecarlo.plain(CORRELATED, 0.3, "remove", samples=777)
+    assert 0 < whole.value < 1
+    # Blocks of 100: 7 whole ones and one of 77.
+    sums = montecarlo._plain_block(
+        CORRELATED, np.eye(3), 0.3, "remove", 777, 100, np.random.default_rng(0), 7
+    )
+    assert sums[0] <= 77
+
+
+def test_the_same_seed_gives_the_same_numbers_for_any_number_of_workers():
+    joblib = pytest.importorskip("joblib")
+    one = montecarlo.plain(CORRELATED, 0.3, samples=20_000, seed=5)
+    assert one != montecarlo.plain(CORRELATED, 0.3, samples=20_000, seed=6)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert montecarlo.plain(CORRELATED, 0.3, samples=20_000, seed=5) == one
+
+
+def test_a_checkpoint_keeps_finished_samples(tmp_path):
+    path = tmp_path / "kept"
+    first = montecarlo.plain(CORRELATED, 0.3, samples=20_000, checkpoint=path)
+    assert [file.name for file in tmp_path.iterdir()] == ["kept.plain.remove.npz"]
+    assert montecarlo.plain(CORRELATED, 0.3, samples=20_000, checkpoint=path) == first
+    with pytest.raises(ValueError, match="checkpoint .* written for another epsilon"):
+        montecarlo.plain(CORRELATED, 0.4, samples=20_000, checkpoint=path)
+
+
+# --- lines and certificates ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("side", ["remove", "add"])
+def test_lines_agree_with_quadrature_and_plain_sampling(side):
+    """[A-17] Unbiased: three routes to the same number."""
+    found = montecarlo.estimate(TWO, 0.5, side, seed=2)
+    assert isinstance(found, Estimate) and found.method == "lines" and found.upper > found.value
+    assert within(found, TWO_DELTA[side]) and found.standard_error < 0.01 * found.value
+    plain = montecarlo.plain(CORRELATED, 0.7, side, samples=200_000)
+    lines = montecarlo.estimate(CORRELATED, 0.7, side)
+    assert abs(plain.value - lines.value) <= 4 * math.hypot(plain.standard_error, lines.standard_error)
+
+
+def test_values_below_the_floor_are_reported_as_such():
+    found = montecarlo.estimate(CORRELATED, 60.0)
+    assert found.value == montecarlo.FLOOR and "below 1e-300" in found.method
+    proved = montecarlo.certify(CORRELATED, 60.0)
+    assert proved.upper == montecarlo.FLOOR
+    # Small, but above the floor: right in magnitude.
+    small = montecarlo.estimate(CORRELATED * 0.03, 5.0, "remove")
+    bound = gaussian.delta(math.sqrt(1.2 * 0.03), 5.0)
+    assert 1e-250 < small.value < bound < 1e-150
+
+
+@pytest.mark.parametrize("side", ["remove", "add", "both"])
+def test_estimated_epsilon_and_noise_invert_estimated_delta(side):
+    epsilon = montecarlo.estimate_epsilon(CORRELATED, 1e-4, side)
+    delta = montecarlo.estimate(CORRELATED, epsilon.value, side)
+    assert delta.value == pytest.approx(1e-4, rel=0.03) and epsilon.upper > epsilon.value
+    noise = montecarlo.estimate_noise(CORRELATED, epsilon.value, 1e-4, side)
+    assert noise.value == pytest.approx(1.0, rel=0.005)
+    assert abs(noise.value - 1) <= 6 * noise.standard_error + 0.002
+
+
+def test_epsilon_is_zero_where_delta_is_met_without_it():
+    found = montecarlo.estimate_epsilon(CORRELATED * 1e-4, 0.5)
+    assert found.value == 0
+
+
+@pytest.mark.parametrize("side", ["remove", "add"])
+def test_certificates_are_above_the_truth(side):
+    """[A-15] Above delta by quadrature, and by a few per cent only."""
+    proved = montecarlo.certify(TWO, 0.5, side, samples=2**15)
+    assert TWO_DELTA[side] <= proved.upper <= 1.1 * TWO_DELTA[side]
+    assert proved == montecarlo.certify(TWO, 0.5, side, samples=2**15)
+    assert (proved.failure_probability, proved.samples) == (1e-9, 2**15)
+
+
+def test_a_certificate_is_never_worse_than_no_random_bins_at_all():
+    """Where the modes are nearly equal the Gaussian bound is all but exact, and needs no samples."""
+    gram = np.full((4, 4), MU**2)
+    assert montecarlo.certify(gram, 1.0, samples=1000).upper <= gaussian.delta(MU, 1.0) * (1 + 1e-9)
+
+
+def test_too_few_samples_for_a_certificate_are_refused_with_the_number_that_would_do():
+    with pytest.raises(ValueError, match=r"samples must be .*\d"):
+        montecarlo.certify(np.eye(64) * 1.2, 1.0, "remove", samples=1000)
+
+
+# --- Estimate-Verify-Release -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "threshold, samples", [(8e-6, 5.4e7), (9e-6, 2.2e8), (9.5e-6, 9.1e8)], ids=["0.8", "0.9", "0.95"]
+)
+def test_verification_samples_at_the_values_checked_before(threshold, samples):
+    """[N-2.1] delta = 1e-5."""
+    assert montecarlo.verification_samples(threshold, 1e-5) == pytest.approx(samples, rel=0.02)
+
+
+@pytest.mark.parametrize("final", [0.3, 0.01, 1e-4])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8, 0.97])
+def test_the_sample_size_rule_holds_for_coins(final, share):
+    """[N-2.1] For coins, the worst summands: a mean of at most the threshold has probability at most `final`."""
+    samples = montecarlo.verification_samples(share * final, final)
+    chance = stats.binom.cdf(math.floor(share * final * samples), samples, final)
+    assert chance <= final
+    # Not wasteful either: Chernoff's exponent is the true one.
+    fewer = max(1, samples // 4)
+    assert stats.binom.cdf(math.floor(share * final * fewer), fewer, final) > final / 4
+
+
+def test_a_threshold_next_to_delta_needs_more_samples():
+    counts = [montecarlo.verification_samples(share * 1e-3, 1e-3) for share in (0.5, 0.9, 0.99, 0.99999)]
+    assert counts == sorted(counts)
+    assert counts[-1] == pytest.approx(2 * math.log(1e3) * (1 - 1e-3) / 1e-3 / 1e-10, rel=1e-4)
+
+
+def test_a_false_claim_is_accepted_with_at_most_the_promised_probability():
+    """[N-2.1] True delta 0.011, claimed 0.01, threshold 0.008: acceptance at most 0.01."""
+    epsilon = gaussian.epsilon(MU, 0.011)
+    decisions = [
+        montecarlo.release(ONE, epsilon, 0.01, threshold=0.008, seed=seed).accepted for seed in range(200)
+    ]
+    assert np.mean(decisions) <= 0.01
+
+
+def test_a_true_claim_with_room_is_accepted():
+    epsilon = gaussian.epsilon(MU, 0.007)
+    found = montecarlo.release(ONE, epsilon, 0.01, seed=3)
+    assert found and found.accepted and "accepted" in str(found)
+    assert found.threshold == 0.008 and found.samples == montecarlo.verification_samples(0.008, 0.01)
+    assert within(found.estimate, 0.007, 5) and found.delta == 0.01
+
+
+def test_a_refusal_says_so():
+    found = montecarlo.release(ONE, gaussian.epsilon(MU, 0.02), 0.01)
+    assert not found and not found.accepted and "refused" in str(found)
+
+
+def test_the_larger_direction_decides():
+    """[C-9m] Orthogonal modes: add alone would have passed."""
+    gram = np.eye(8) * 2.0
+    sides = {side: montecarlo.plain(gram, 1.0, side, samples=50_000).value for side in ("remove", "add")}
+    assert sides["remove"] > 1.3 * sides["add"]
+    between = (sides["remove"] + sides["add"]) / 2
+    assert not montecarlo.release(gram, 1.0, min(0.9, 1.1 * between), threshold=between)
+
+
+def test_more_samples_than_allowed_are_refused_with_the_number():
+    with pytest.raises(ValueError, match=r"most_samples must be at least 5\.358e\+07 .*`certify`"):
+        montecarlo.release(ONE, 1.0, 1e-5, most_samples=10**7)
+
+
+# --- bad input -------------------------------------------------------------------------------------------
+
+CALLS = {
+    "plain": lambda **k: montecarlo.plain(**{"gram": TWO, "epsilon": 1.0, "samples": 10} | k),
+    "estimate": lambda **k: montecarlo.estimate(**{"gram": TWO, "epsilon": 1.0} | k),
+    "estimate_epsilon": lambda **k: montecarlo.estimate_epsilon(**{"gram": TWO, "delta": 0.1} | k),
+    "estimate_noise": lambda **k: montecarlo.estimate_noise(
+        **{"gram": TWO, "epsilon": 1.0, "delta": 0.1} | k
+    ),
+    "certify": lambda **k: montecarlo.certify(**{"gram": TWO, "epsilon": 1.0} | k),
+    "release": lambda **k: montecarlo.release(**{"gram": TWO, "epsilon": 1.0, "delta": 0.1} | k),
+}
+BAD = {
+    "gram": [
+        (np.ones((2, 3)), "square"),
+        ([[1.0, 2.0], [2.0, 1.0]], "positive semidefinite"),
+        ([[1.0, -0.1], [-0.1, 1.0]], "at least 0"),
+        ([[1.0, 0.2], [0.1, 1.0]], "symmetric"),
+        ([[1.0, 0.0], [0.0, 0.0]], "diagonal"),
+        (np.ones(3), "table"),
+        ([[math.nan]], "finite"),
+    ],
+    "epsilon": [(-1.0, "at least 0"), (math.inf, "finite"), ("1", "real number")],
+    "delta": [(0.0, "above 0"), (1.0, "below 1"), (None, "real number")],
+    "direction": [("sideways", "one of"), (None, "one of")],
+    "samples": [(0, "at least"), (1.5, "whole"), (10**12, "at most")],
+    "seed": [(-1, "at least 0"), (0.5, "whole"), (2**63, "at most")],
+    "relative_error": [(0, "at least 1e-05"), (2.0, "at most 0.5")],
+    "failure_probability": [(0, "above 0"), (1.0, "below 1"), (-0.1, "above 0")],
+    "threshold": [(0.0, "above 0"), (0.1, "below 0.1"), (0.2, "below 0.1")],
+    "most_samples": [(0, "at least 1"), ("many", "whole")],
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_bad_arguments_are_named(name):
+    from inspect import signature
+
+    known = signature(getattr(montecarlo, name)).parameters
+    for argument in set(known) - {"checkpoint"}:
+        for value, words in BAD[argument]:
+            with pytest.raises((ValueError, TypeError), match=f"{argument} must .*{words}"):
+                CALLS[name](**{argument: value})
+
+
+@pytest.mark.parametrize("threshold, final", [(0.1, 0.1), (0.2, 0.1), (0.0, 0.1), (0.1, 1.0), (-1, 0.5)])
+def test_bad_thresholds_are_named(threshold, final):
+    with pytest.raises(ValueError, match="(threshold|final) must be"):
+        montecarlo.verification_samples(threshold, final)
+
+
+def test_the_bound_of_the_upper_ends_is_the_one_of_the_rule():
+    """The two uses of the same inequality meet: a mean at the threshold has the upper end `final`."""
+    samples = montecarlo.verification_samples(8e-3, 1e-2)
+    assert _betting.chernoff_hoeffding(8e-3, samples, 1e-2) == pytest.approx(1e-2, rel=1e-3)
