@@ -20,7 +20,8 @@ Lambda. The payoff is summed over all periods, so that the transform returns exa
 sum_m e^{-m theta Lambda} E(Y + m Lambda)_+, Y = g (S - 1): an upper bound as it stands;
 for the lower one the terms m != 0 are subtracted, bounded by Chernoff at other tilts.
 
-Rounding: relative allowances for masses and transform (`_lognormal_grid`).
+The sums over the grid are taken among the frequencies, where payoff and masses are
+multiplied. Rounding: relative allowances for masses and transform (`_lognormal_grid`).
 """
 
 from __future__ import annotations
@@ -105,15 +106,15 @@ def _widest(bins, norm_squared, epsilon, side, tolerance) -> Bracket:
     upper = math.exp(min(log_plain, 0.0))
     if bins == 1:
         return Bracket(upper * (1 - 1e-9), upper, "closed form")
-    plan = _Plan(bins, norm_squared, epsilon, side, log_plain)
+    plan = _Plan(bins, norm_squared, epsilon, side, log_plain, tolerance)
     if plan.log_ceiling < math.log(FLOOR):
         return Bracket(0.0, FLOOR, _METHOD)
     cells, lower = plan.cells(tolerance), 0.0
     if cells > 4096:  # the estimate may be too careful: a quarter of it tells what is needed
         cells = max(cells // 4, 2048)
-    for _ in range(8):
+    for _ in range(10):
         try:
-            low, high = _evaluate(plan, cells)
+            low, high, gap = _evaluate(plan, cells)
         except TooLarge:
             if lower > 0:
                 break
@@ -122,12 +123,16 @@ def _widest(bins, norm_squared, epsilon, side, tolerance) -> Bracket:
         lower, upper = max(lower, low), min(upper, high)
         if upper < FLOOR:
             return Bracket(0.0, FLOOR, _METHOD)
-        # The estimate may have been too high, and then the window too short.
-        plan.log_answer = min(plan.log_answer, math.log(upper) - plan.log_scale)
-        width = 1 - lower / upper
-        if width <= tolerance:
+        if upper - lower <= tolerance * upper:
             break
-        cells = math.ceil(cells * min(max(1.04 * math.sqrt(width / tolerance), 1.1), 16.0))
+        # The rest is rounding, and what was cut off or wrapped around because the estimate was too high.
+        room = tolerance - max((high - low - gap) / high, 0.0)
+        small = room > 0.3 * tolerance
+        cells = math.ceil(
+            cells * min(max(1.04 * math.sqrt(gap / high / (room if small else tolerance)), 1), 16)
+        )
+        log_high = math.log(high) - plan.log_scale
+        plan.log_answer = min(log_high, plan.log_answer - (0 if small else 2))
     return Bracket(min(lower, upper), upper, _METHOD)
 
 
@@ -140,13 +145,13 @@ def _log_plain(mu, epsilon):
 
 
 def _evaluate(plan, cells):
-    """(lower, upper) of delta with `cells` grid cells up to the strike."""
+    """(lower, upper) of delta with `cells` grid cells up to the strike, and the part of the width that is the grid's."""
     law = Law(plan, cells)
-    low, high = Sum(law).log_bounds()
+    low, high, gap = Sum(law).log_bounds()
     value = lambda log: math.exp(min(plan.log_scale + log, 1.0))
     upper = value(high) + value(plan.log_cut(law)) + value(plan.log_linear) + value(plan.log_linear_error)
     lower = value(low) + max(value(plan.log_linear) - value(plan.log_linear_error), 0.0)
-    return lower * (1 - 16 * EPS), upper * (1 + 16 * EPS)
+    return lower * (1 - 16 * EPS), upper * (1 + 16 * EPS), value(gap)
 
 
 class _Plan:
@@ -155,7 +160,7 @@ class _Plan:
     log X = root * Z + shift with root = sqrt(d); delta = e^log_scale * E(g (S - 1))_+.
     """
 
-    def __init__(self, bins, norm_squared, epsilon, side, log_plain):
+    def __init__(self, bins, norm_squared, epsilon, side, log_plain, tolerance=1e-4):
         self.bins, self.root, self.epsilon = bins, math.sqrt(norm_squared), epsilon
         self.sign = 1 if side == "remove" else -1
         log_strike = math.log(bins) + self.sign * epsilon
@@ -163,6 +168,8 @@ class _Plan:
         self.log_mean = -log_strike  # of one X
         self.log_scale = epsilon if self.sign > 0 else 0.0
         self.z_strike = -self.shift / self.root
+        # Wrapped-around terms may cost a fiftieth of the width.
+        self.log_negligible = math.log(50 / tolerance)
         # One huge X_j is far likelier under the tilt than in truth: cut where it no longer matters,
         # which depends on the answer.
         self.log_answer = log_plain - self.log_scale

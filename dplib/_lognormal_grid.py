@@ -23,8 +23,6 @@ _QUADRATURE = 2e-12
 # the second kind is for a few large X_j.
 _OTHER_TILTS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.1, 1.25, 1.6, 2.5, 5.0)
 _OTHER_STEPS = (1.0, 2.0, 4.0, 8.0)
-# Wrapped-around terms are made smaller than e^-20 = 2e-9 of the answer.
-_SMALL = 20.0
 
 
 class TooLarge(Exception):
@@ -147,32 +145,17 @@ class Sum:
         self.law, self.plan = law, plan
         self.lead = plan.bins * law.log_moment - plan.sign * plan.theta
         period = self._period()
-        self.size = size = fft.next_fast_len(max(math.ceil(period * law.cells), 64), real=True)
-        if size > _LARGEST:
+        self.size = fft.next_fast_len(max(math.ceil(period * law.cells), 64), real=True)
+        if self.size > _LARGEST:
             raise TooLarge
-        self.period = size / law.cells
-        centre = int(round(float(np.arange(len(law.masses)) @ law.masses)))
-        masses = fft.rfft(_folded(law.masses, centre, size))
-        defects = fft.rfft(_folded(law.defects, centre, size))
-        power = _power(masses, plan.bins - 1)
-        # Allowance: 8 units per stage of each transform, relative to the sum of the masses (one).
-        stage = 8 * EPS * math.log2(size)
-        magnitude = np.abs(masses) + stage
-        # The b-th power of a transform that is off by `stage`; with the defects the (b-1)-th.
-        one = plan.bins * (stage + 4 * EPS)
-        self.mass_error = 2 * (one + stage) * float((magnitude ** (plan.bins - 1)).sum()) / size
-        self.defect_error = 2 * (one + stage) * float((magnitude ** (plan.bins - 2)).sum()) / size
-        self.masses = fft.irfft(power * masses, n=size)
-        self.defects = fft.irfft(power * defects, n=size)
-        # Grid index of entry 0 relative to the strike, modulo the size.
-        self.origin = (plan.bins * (centre + law.first) - law.cells) % size
+        self.period = self.size / law.cells
 
     def _period(self):
         """Smallest of a ladder of periods whose wrapped-around terms are negligible, by estimate."""
         plan, theta = self.plan, self.plan.theta
         tilts = [theta * factor for factor in _OTHER_TILTS] + [theta + step for step in _OTHER_STEPS]
         self._moments = {t: plan.log_moment(t)[0] for t in tilts}
-        target, period = plan.log_answer - _SMALL, 4 / theta
+        target, period = plan.log_answer - plan.log_negligible, 4 / theta
         while period < 1e12 / theta:
             (below, _), (above, _) = self._aliasing(period)
             if max(below, above) < target:
@@ -198,34 +181,57 @@ class Sum:
         return float(np.logaddexp(*[value for value, _ in self._aliasing(self.period)]))
 
     def log_bounds(self):
-        """(log lower, log upper); the lower is -inf where there is none."""
-        law, plan, theta = self.law, self.plan, self.plan.theta
-        # Y = g (S - 1) at distance j h, j = 1..size, and all j + m size behind it: geometric series.
-        decay = math.exp(-theta * self.period)
-        y = np.arange(1, self.size + 1) / law.cells
-        weight = np.exp(-theta * y) / -math.expm1(-theta * self.period)
-        payoff = weight * (y + self.period * decay / -math.expm1(-theta * self.period))
-        # Entry k of the circle lies at index origin + k; j steps from the strike is entry g j - origin.
-        if plan.sign > 0:
-            order = lambda array: np.roll(array, self.origin - 1)
-        else:
-            order = lambda array: np.roll(array[::-1], -self.origin)
-        masses, defects = order(self.masses), order(self.defects)
-        value, digital = float(masses @ payoff), float(masses @ weight)
-        gap = plan.bins / law.cells * plan.sign * float(defects @ weight)
-        # Transform: every entry is off by at most mass_error; defects are below the masses.
-        noise = self.mass_error * float(payoff.sum()) * (1 + 1e-6)
-        more = plan.bins / law.cells * self.defect_error * float(weight.sum()) * (1 + 1e-6)
+        """(log lower, log upper, log of their difference by the grid alone); -inf where there is no lower bound."""
+        law, plan, bins = self.law, self.plan, self.plan.bins
+        centre = int(round(float(np.arange(len(law.masses)) @ law.masses)))
+        masses = fft.rfft(_folded(law.masses, centre, self.size))
+        # Frequencies at which the powers are below e^-60 of the mass are dropped.
+        threshold = math.exp(-60 / (bins - 1)) if bins > 8 else -1.0
+        live = np.flatnonzero(np.abs(masses) > threshold)
+        masses, defects = masses[live], fft.rfft(_folded(law.defects, centre, self.size))[live]
+        power = _power(masses, bins - 1)
+        payoff, digital = self._payoffs(live, bins * (centre + law.first) - law.cells)
+        mean = lambda terms: float(terms.sum()) / self.size
+        value, chance = mean((payoff * power * masses).real), mean((digital * power * masses).real)
+        gap = bins / law.cells * plan.sign * mean((digital * power * defects).real)
+        # Allowance: 8 units per stage of the transform, relative to the sum of the masses (one), in a b-th
+        # power (with the defects, which are below the masses: a (b-1)-th); and the rounding of these sums.
+        stage = 8 * EPS * math.log2(self.size)
+        magnitude, payoff, digital = np.abs(masses) + stage, np.abs(payoff), np.abs(digital)
+        below = magnitude ** (bins - 2)
+        error = (bins + 1) * (stage + 8 * EPS) + 128 * EPS
+        dropped = 2 * math.exp(-60)
+        noise = error * mean(payoff * below * magnitude) + dropped * float(payoff[0])
+        more = bins / law.cells * (error * mean(digital * below) + dropped * float(digital[0]))
         relative = math.expm1(
-            plan.bins * law.error
-            + 16 * EPS * (4 + abs(plan.bins * law.log_moment) + theta + plan.bins)
-            + EPS * self.size
+            bins * law.error + 16 * EPS * (8 + abs(bins * law.log_moment) + plan.theta + bins)
         )
-        more += relative * plan.bins / law.cells * (abs(digital) + self.mass_error * float(weight.sum()))
+        more += relative * bins / law.cells * (abs(chance) + error * mean(digital * below))
         upper = (max(value, 0.0) + noise) * (1 + relative)
         lower = value * (1 - relative) - noise + gap - more
         lower -= math.exp(min(self.log_aliasing() - self.lead, 700.0))
-        return self.lead + math.log(lower) if lower > 0 else -math.inf, self.lead + math.log(upper)
+        logs = [math.log(number) if number > 0 else -math.inf for number in (lower, upper, -gap)]
+        return tuple(self.lead + log for log in logs)
+
+    def _payoffs(self, live, origin):
+        """Transforms of the payoff and of its derivative at the frequencies `live`, weighted for the sum over all.
+
+        Entry k of the circle lies at j = g (k + origin) grid steps from the strike. Over all periods
+        sum_{j>=1} z^j = z / (1-z) and sum_j j z^j = z / (1-z)^2, with z = e^(-theta h - i omega).
+        """
+        plan, size = self.plan, self.size
+        decay = plan.theta / self.law.cells
+        half = math.pi * live / size  # omega / 2
+        shrink = math.exp(-decay)
+        one_less = -math.expm1(-decay) + 2 * shrink * np.sin(half) ** 2 + 1j * shrink * np.sin(2 * half)
+        turn = 2 * math.pi / size * (live * (plan.sign * origin % size) % size)
+        z = shrink * np.exp(1j * (turn - 2 * half))
+        # The law enters by its characteristic function at g omega; rfft has the one at -omega.
+        digital = z / one_less
+        weights = np.where((live == 0) | (2 * live == size), 1.0, 2.0)
+        digital *= weights
+        payoff = digital / one_less / self.law.cells
+        return (payoff.conj(), digital.conj()) if plan.sign > 0 else (payoff, digital)
 
 
 def _folded(values, centre, size):
