@@ -30,14 +30,13 @@ def gram(encoder, batches_per_epoch, epochs, non_adaptive=False):
 
     Returns an array of shape (b, b), symmetric, entries at least 0. Relative error of an entry at
     most 4 (n + b) 2^-53 for encoders without negative entries, n the number of columns.
-    Cost: Toeplitz O(n b), trees O(log(n) b^3), others O(n * rows); check of C^T C for
-    encoders with negative entries: O(n^2).
+    Cost: Toeplitz O(n b), trees O(log(n) b^3), others O(n * rows); check of C^T C for encoders with
+    negative entries O(n^2 * rows). (A Toeplitz encoder with a negative coefficient never passes it: the last
+    column holds its first coefficient alone.)
     Raises ValueError or TypeError on anything else.
     """
     encoder, b, epochs = _scheme(encoder, batches_per_epoch, epochs)
-    if non_adaptive is not True and non_adaptive is not False:
-        raise TypeError(f"non_adaptive must be True or False; got {non_adaptive!r}")
-    if non_adaptive and _has_negative(encoder):
+    if check.flag("non_adaptive", non_adaptive) and encoder.signed:
         _check_inner_products(encoder)
         return np.maximum(_gram(encoder, b, signed=True), 0.0)
     return _gram(encoder, b, signed=False)
@@ -52,7 +51,7 @@ def gram_upper(encoder, batches_per_epoch, epochs, non_adaptive=False):
     """
     result = gram(encoder, batches_per_epoch, epochs, non_adaptive)
     slack = 4 * (encoder.columns + len(result)) * _UNIT
-    if non_adaptive and _has_negative(encoder):
+    if non_adaptive and encoder.signed:
         # Terms of both signs: the error is relative to the sum of their sizes.
         return result + 6 * slack * _gram(encoder, len(result), signed=False)
     return result * (1 + slack)
@@ -63,11 +62,11 @@ def check_gram(name, values):
 
     Returns it as an array of shape (b, b), made exactly symmetric; the error names the argument.
     """
+    if isinstance(values, np.ndarray) and values.ndim == 2 and len(values) > _MOST_BATCHES:
+        raise ValueError(f"{name} must have at most {_MOST_BATCHES} rows; got {len(values)}")
     array = check.matrix(name, values)
     if array.shape[0] != array.shape[1]:
         raise ValueError(f"{name} must be square; got shape {array.shape}")
-    if len(array) > _MOST_BATCHES:
-        raise ValueError(f"{name} must have at most {_MOST_BATCHES} rows; got {len(array)}")
     largest = float(np.max(array))
     if not np.all(np.diag(array) > 0) or largest > 1e100:
         worst = float(np.min(np.diag(array))) if largest <= 1e100 else largest
@@ -91,7 +90,7 @@ def check_gram(name, values):
 
 
 def _scheme(encoder, batches_per_epoch, epochs):
-    encoder = check.encoder(encoder)
+    encoder = check.encoder(encoder, signed=True)
     b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=_MOST_BATCHES)
     epochs = check.whole("epochs", epochs, at_least=1)
     if encoder.columns != b * epochs:
@@ -152,11 +151,6 @@ def _table(array, b, signed):
         modes = (rows if signed else np.abs(rows)).reshape(len(rows), -1, b).sum(axis=1)
         result += modes.T @ modes
     return (result + result.T) / 2
-
-
-def _has_negative(encoder):
-    values = getattr(encoder, "coefficients", getattr(encoder, "array", None))
-    return values is not None and bool(np.any(values < 0))
 
 
 def _check_inner_products(encoder):

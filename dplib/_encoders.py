@@ -20,7 +20,10 @@ _MOST_ENTRIES = 2**28
 
 
 class Encoder:
-    """What all encoders have in common; made by the functions of this module."""
+    """What all encoders have in common; made by the functions of `dplib.matrices`."""
+
+    signed = False  # whether entries below 0 are allowed
+    _smallest = 0.0
 
     @property
     def rows(self) -> int:
@@ -160,15 +163,18 @@ class Dense(Encoder):
 
     def __post_init__(self):
         array = check.matrix("array", self.array)
-        if np.any(array < 0):
-            raise ValueError(f"array must have entries at least 0; got {float(array[array < 0][0])!r}")
+        if np.any(array < self._smallest):
+            raise ValueError(
+                f"array must have entries at least {self._smallest:g}; got {float(array[array < self._smallest][0])!r}"
+            )
         if np.any(array > LARGEST_ENTRY):
             raise ValueError(f"array must have entries at most 1e+100; got {float(np.max(array))!r}")
         check_size("array", *array.shape)
         rounds = self._square_rounds(array) if self.row_rounds is None else self._checked_rounds(array)
-        empty = np.flatnonzero(~np.any(array > 0, axis=0))
+        empty = np.flatnonzero(~np.any(array != 0, axis=0))
         if len(empty):
-            raise ValueError(f"array must have an entry above 0 in every column; column {empty[0]} has none")
+            kind = "other than 0" if self.signed else "above 0"
+            raise ValueError(f"array must have an entry {kind} in every column; column {empty[0]} has none")
         object.__setattr__(self, "array", locked(array))
         object.__setattr__(self, "row_rounds", locked(rounds))
 
@@ -180,13 +186,13 @@ class Dense(Encoder):
                 f"array must be square; got shape {array.shape} "
                 "(say in row_rounds after which round each row is released)"
             )
-        above = np.argwhere(np.triu(array, 1) > 0)
+        above = np.argwhere(np.triu(array, 1))
         if len(above):
             i, j = above[0]
             raise ValueError(f"array must be lower-triangular; got {float(array[i, j])!r} in row {i}, column {j}")
         if not np.all(np.diag(array) > 0):
-            place = int(np.flatnonzero(np.diag(array) == 0)[0])
-            raise ValueError(f"array must have a diagonal above 0; got 0.0 in row {place}")
+            place = int(np.flatnonzero(np.diag(array) <= 0)[0])
+            raise ValueError(f"array must have a diagonal above 0; got {float(array[place, place])!r} in row {place}")
         return np.arange(rows)
 
     def _checked_rounds(self, array):
@@ -199,7 +205,7 @@ class Dense(Encoder):
         if np.any(np.diff(rounds) < 0):
             early = rounds[:-1][np.diff(rounds) < 0][0]
             raise ValueError(f"row_rounds must never decrease; got {early:g} before a smaller one")
-        early = np.argwhere((np.arange(columns) > rounds[:, None]) & (array > 0))
+        early = np.argwhere((np.arange(columns) > rounds[:, None]) & (array != 0))
         if len(early):
             i, j = early[0]
             raise ValueError(
@@ -255,6 +261,14 @@ class Dense(Encoder):
         if not self.is_triangular:
             raise ValueError("encoder must be square and lower-triangular, or a tree, to stream its noise")
         return _noise.DenseSubstitution(self.array, shape)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SignedDense(Dense):
+    """A causal encoder with entries of both signs; made by `dense`."""
+
+    signed = True
+    _smallest = -LARGEST_ENTRY
 
 
 # --- helpers -------------------------------------------------------------------------------------------

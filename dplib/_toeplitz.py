@@ -39,7 +39,7 @@ class Toeplitz(Encoder):
     coefficients: np.ndarray
 
     def __post_init__(self):
-        values = check.vector("coefficients", self.coefficients, at_least=0, at_most=LARGEST_ENTRY)
+        values = check.vector("coefficients", self.coefficients, at_least=self._smallest, at_most=LARGEST_ENTRY)
         if not values[0] >= 1 / LARGEST_ENTRY:
             raise ValueError(f"coefficients must start with a number above 0 (1e-100); got {float(values[0])!r}")
         object.__setattr__(self, "coefficients", locked(values))
@@ -78,7 +78,7 @@ class Toeplitz(Encoder):
         if self.bands <= _FEW_BANDS or self.columns <= _SUBSTITUTION:
             return finite(_substitute(self.coefficients[: self.bands], y)).reshape(shape)
         inverse = self.inverse_coefficients
-        condition = np.sum(self.coefficients) * np.sum(np.abs(inverse))
+        condition = np.sum(np.abs(self.coefficients)) * np.sum(np.abs(inverse))
         if condition > _WORST_CONDITION:
             raise ValueError(
                 f"encoder must have a condition number of at most {_WORST_CONDITION:g} to be solved beyond "
@@ -95,6 +95,14 @@ class Toeplitz(Encoder):
 
     def _recursion(self, shape, _):
         return _noise.Substitution(self.coefficients[: self.bands], shape)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SignedToeplitz(Toeplitz):
+    """A lower-triangular Toeplitz encoder with coefficients of both signs; made by `toeplitz`."""
+
+    signed = True
+    _smallest = -LARGEST_ENTRY
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ columns, inverses and noise are computed without the dense matrix:
     buffered_linear_toeplitz(n, output_scale, buffer_decay)                   [N-BLT]
     binary_tree(leaves)                sums over dyadic intervals, tall       [M-tree]
     tree_restarts(rounds, leaves)      independent trees one after the other
-    dense(array, row_rounds=None)      any causal matrix with entries >= 0
+    dense(array, row_rounds=None)      any causal matrix
 
 Every encoder has
 
@@ -27,7 +27,8 @@ Every encoder has
     gram()               C^T C, dense; gram_diagonal(lag) is one of its diagonals
     column_norms()       shape (columns,)
 
-Entries are never negative: amplification by sampling is proved for such encoders.
+Entries are at least 0: amplification by Poisson sampling is proved for such encoders. For balls in
+bins `toeplitz` and `dense` also make encoders with entries of both signs, with `signed=True`.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from __future__ import annotations
 import numpy as np
 
 from . import _validate as check
-from ._encoders import MOST_ROUNDS, Dense, Encoder, Tree, check_size
+from ._encoders import MOST_ROUNDS, Dense, Encoder, SignedDense, Tree, check_size
 from ._noise import NoiseStream
-from ._toeplitz import BufferedToeplitz, Counting, Toeplitz
+from ._toeplitz import BufferedToeplitz, Counting, SignedToeplitz, Toeplitz
 
 __all__ = [
     "BufferedToeplitz",
@@ -65,12 +66,16 @@ def identity(n) -> Toeplitz:
     return Toeplitz(np.concatenate([[1.0], np.zeros(n - 1)]))
 
 
-def toeplitz(coefficients) -> Toeplitz:
+def toeplitz(coefficients, signed=False) -> Toeplitz:
     """C[i, j] = coefficients[i - j] for i >= j.
 
-    coefficients : shape (n,), at least 0, the first above 0; pad with zeros for a banded encoder.
+    coefficients : shape (n,), the first above 0; pad with zeros for a banded encoder.
+    signed : whether the others may be below 0 [N-K]. Only `BallsInBins`, utility and noise take such encoders.
     Raises ValueError or TypeError on anything else.
     """
+    if check.flag("signed", signed):
+        return SignedToeplitz(coefficients)
+    _check_signs("coefficients", "be", coefficients)
     return Toeplitz(coefficients)
 
 
@@ -122,18 +127,23 @@ def tree_restarts(rounds, leaves) -> Tree:
     return Tree(tree.leaves, rounds // tree.leaves)
 
 
-def dense(array, row_rounds=None) -> Dense:
-    """Any encoder with entries >= 0 that uses no later round than it may.
+def dense(array, row_rounds=None, signed=False) -> Dense:
+    """Any encoder that uses no later round than it may.
 
     Parameters
     ----------
     array : shape (rows, columns). Without `row_rounds` it must be square and lower-triangular
         with a diagonal above 0: row t is released after round t.
     row_rounds : shape (rows,), whole numbers from 0 to columns - 1 that never decrease: the round
-        after which each row is released. No row may use a later round. Every column needs an entry above 0.
+        after which each row is released. No row may use a later round. Every column needs an entry other than 0.
+    signed : whether entries off the diagonal may be below 0 [N-K]. Only `BallsInBins`, utility and noise
+        take such encoders.
 
     Raises ValueError or TypeError on anything else. Memory and time are those of dense matrices.
     """
+    if check.flag("signed", signed):
+        return SignedDense(array, row_rounds)
+    _check_signs("array", "have entries", array)
     return Dense(array, row_rounds)
 
 
@@ -156,7 +166,7 @@ def noise_stream(encoder, shape, noise_multiplier, seed, estimate="dyadic") -> N
     estimate : for trees, "dyadic" (each prefix is the sum of its dyadic nodes) or "causal" (each node
         is averaged with the ones below it, which lowers the variance at no cost in privacy).
     """
-    encoder = check.encoder(encoder)
+    encoder = check.encoder(encoder, signed=True)
     shape = check.shape("shape", shape)
     sigma = check.noise_multiplier(noise_multiplier)
     seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
@@ -164,3 +174,15 @@ def noise_stream(encoder, shape, noise_multiplier, seed, estimate="dyadic") -> N
     if estimate != "dyadic" and not isinstance(encoder, Tree):
         raise ValueError(f"estimate must be 'dyadic' for an encoder that is no tree; got {estimate!r}")
     return NoiseStream(encoder._recursion(shape, estimate), encoder.columns, shape, sigma, seed)
+
+
+def _check_signs(name, words, values):
+    """Refuse entries below 0, and say how they are allowed. What is no array of numbers is refused elsewhere."""
+    try:
+        values = np.asarray(values, float)
+    except (TypeError, ValueError):
+        return
+    if np.any(values < 0):
+        raise ValueError(
+            f"{name} must {words} at least 0; got {float(values[values < 0][0])!r} (signed=True lifts this, for balls in bins)"
+        )

@@ -44,7 +44,7 @@ def deviations(encoder, noise_multiplier=1.0, decoder="pseudo-inverse", workload
     Cost: O(n) for Toeplitz encoders (n log n for the inverse), O(n log n) for trees, else dense.
     Raises ValueError or TypeError on bad input, and where the encoder cannot be inverted.
     """
-    encoder = check.encoder(encoder)
+    encoder = check.encoder(encoder, signed=True)
     sigma = check.noise_multiplier(noise_multiplier)
     check.choice("decoder", decoder, _DECODERS)
     if workload is not None:
