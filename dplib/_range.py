@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 # Levels offered to the programme, in units of k. It keeps the few that it needs.
-_LEVELS = (0.0, 0.25, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.85, 1.0)
+_LEVELS = (0.0, 0.2, 0.3, 0.4, 0.45, 0.5, 0.525, 0.55, 0.575, 0.6, 0.65, 0.7, 0.85, 1.0)
 _CUTS = (0.1, 0.3, 0.5, 0.7, 0.9)
 _COARSE, _FINE = 48, 768  # cells of q per share: for the programme, and for the bound
 _LARGEST_EXPONENT = 120.0  # of kappa: its fifth power must not underflow
@@ -71,7 +71,9 @@ class Shares:
 
     def forms(self, size, fewest, most):
         """The range of q = p' gram p when the largest share is fewest / size to most / size."""
-        low = max((fewest / size) ** 2 * self.least, self.least_form)
+        # The other indices add at least what they do when all are different.
+        squares = (fewest**2 + size - fewest) / size**2
+        low = max(squares * self.least, self.least_form)
         high = min(self.most, self.capped(self.row_sums, size, most))
         slack = 1e-12 * self.most
         return max(0.0, min(low, high) - slack), high + slack
@@ -94,8 +96,9 @@ def fit(shares, size):
 
     groups = _groups(size, bins)
     clusters = np.array([_log_clusters(shares, size, most, levels) for _, most in groups])
+    tops = np.array([_log_tops(gram, size, fewest, levels) for fewest, _ in groups])
     ranges = [shares.forms(size, fewest, most) for fewest, most in groups]
-    coarse = _log_terms(shares, size, levels, clusters, log_totals, ranges, _COARSE)
+    coarse = _log_terms(shares, size, levels, clusters, tops, log_totals, ranges, _COARSE)
     base = coarse.min(axis=0).max()  # the best single level
     table = np.exp(np.clip(coarse - base, -50, 15))
     columns = len(levels)
@@ -114,7 +117,9 @@ def fit(shares, size):
         weights = np.where(answer.x[:columns] > 1e-3, answer.x[:columns], 0.0)
     weights /= weights.sum()
     kept = weights > 0
-    fine = _log_terms(shares, size, levels[kept], clusters[:, kept], log_totals[kept], ranges, _FINE)
+    fine = _log_terms(
+        shares, size, levels[kept], clusters[:, kept], tops[:, kept], log_totals[kept], ranges, _FINE
+    )
     least = np.logaddexp.reduce(fine + np.log(weights[kept]), axis=1).min()
     return TupleLaw(
         size,
@@ -126,17 +131,17 @@ def fit(shares, size):
     )
 
 
-def _log_terms(shares, size, levels, clusters, log_totals, ranges, cells):
+def _log_terms(shares, size, levels, clusters, tops, log_totals, ranges, cells):
     """Lower bounds of log( exp(-k^2 q / 2) sum_j exp(level k s_j) / A ), shape (cells, levels)."""
     bins = len(shares.gram)
     rows = []
     slopes = levels * size - size**2 / 2
-    for cluster, (low, high) in zip(clusters, ranges):
+    for cluster, top, (low, high) in zip(clusters, tops, ranges):
         ends = np.linspace(low, high, cells + 1)
         below, above = ends[:-1, None], ends[1:, None]
         by_share = cluster + np.minimum(slopes * below, slopes * above)
-        by_mean = math.log(bins) + levels * size * shares.least_mean - size**2 / 2 * above
-        rows.append(np.maximum(by_share, by_mean) - log_totals)
+        by_mean = np.maximum(top, math.log(bins) + levels * size * shares.least_mean)
+        rows.append(np.maximum(by_share, by_mean - size**2 / 2 * above) - log_totals)
     return np.concatenate(rows)
 
 
@@ -151,6 +156,23 @@ def _groups(size, bins):
         groups.append((counts[0], counts[:width][-1]))
         counts = counts[width:]
     return groups
+
+
+def _log_tops(gram, size, count, levels):
+    """log V with sum_l exp(a s_l) >= V, a = level size, where some index j has a share of at least f = count / size.
+
+    s_l = f gram_jl + r_l, with r the part of all that remains, shares of sum 1 - f. By Jensen's inequality with
+    weights proportional to exp(a f gram_jl) the sum is at least sum_l exp(a f gram_jl) times
+    exp(a (1 - f) min_i of the mean of gram_il under those weights).
+    """
+    share, largest = count / size, gram.max()
+    tops = []
+    for level in levels:
+        spread = np.exp(level * count * (gram - largest))
+        totals = spread.sum(axis=1)
+        others = ((spread / totals[:, None]) @ gram).min(axis=1)
+        tops.append((np.log(totals) + level * count * largest + level * size * (1 - share) * others).min())
+    return tops
 
 
 def _log_clusters(shares, size, count, levels):
