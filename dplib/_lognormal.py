@@ -13,8 +13,9 @@ cell [lo, hi] to T = hi with probability (x - lo) / h, else to T = lo.
 Both miss by about b h^2 / 12 times the density of S at the strike, and need only one
 law: the split masses u_i, and the defects s_i = E[X - T; T = x_i].
 
-Remove: once some X_j exceeds the strike, f is linear, and that part has a closed form.
-Add: f is zero there. What is left lives on [0, 1]. It is tilted by e^{g theta x} to
+Remove: once some X_j exceeds the strike, f is linear, and that part has a closed form
+(so it has from a smaller X_j on, where the others bring S above the strike but for a
+negligible probability). Add: f is zero there. What is left lives on [0, 1]. It is tilted by e^{g theta x} to
 the strike, and the b-fold sums come from one discrete Fourier transform with period
 Lambda. The payoff is summed over all periods, so that the transform returns exactly
 sum_m e^{-m theta Lambda} E(Y + m Lambda)_+, Y = g (S - 1): an upper bound as it stands;
@@ -112,6 +113,7 @@ def _widest(bins, norm_squared, epsilon, side, tolerance) -> Bracket:
     cells, lower = plan.cells(tolerance), 0.0
     if cells > 4096:  # the estimate may be too careful: a quarter of it tells what is needed
         cells = max(cells // 4, 2048)
+    failures = 0
     for _ in range(10):
         try:
             low, high, gap = _evaluate(plan, cells)
@@ -128,6 +130,9 @@ def _widest(bins, norm_squared, epsilon, side, tolerance) -> Bracket:
         # The rest is rounding, and what was cut off or wrapped around because the estimate was too high.
         room = tolerance - max((high - low - gap) / high, 0.0)
         small = room > 0.3 * tolerance
+        failures += not small
+        if failures == 4:
+            break
         cells = math.ceil(
             cells * min(max(1.04 * math.sqrt(gap / high / (room if small else tolerance)), 1), 16)
         )
@@ -149,8 +154,9 @@ def _evaluate(plan, cells):
     law = Law(plan, cells)
     low, high, gap = Sum(law).log_bounds()
     value = lambda log: math.exp(min(plan.log_scale + log, 1.0))
-    upper = value(high) + value(plan.log_cut(law)) + value(plan.log_linear) + value(plan.log_linear_error)
-    lower = value(low) + max(value(plan.log_linear) - value(plan.log_linear_error), 0.0)
+    log_linear, log_error, log_outer = plan.outside(max(law.z_high, float(plan.edges[-1])))
+    upper = sum(map(value, (high, plan.log_cut(law), log_linear, log_error, log_outer)))
+    lower = value(low) + max(value(log_linear) - value(log_error), 0.0)
     return lower * (1 - 16 * EPS), upper * (1 + 16 * EPS), value(gap)
 
 
@@ -173,24 +179,35 @@ class _Plan:
         # One huge X_j is far likelier under the tilt than in truth: cut where it no longer matters,
         # which depends on the answer.
         self.log_answer = log_plain - self.log_scale
+        self.z_jump = self._jump()
         for _ in range(8):
             before, top = self.log_answer, self._top()
             self._nodes(top)
             self._saddle()
-            self._outer()
+            self.linear = self.sign > 0 and top == self.z_jump
+            self.linear &= bool(special.log_ndtr(self.root - top) > -690)
+            self.log_linear, _, self.log_outer = self.outside(top)
             self.log_answer = max(self.log_estimate, self.log_linear)
             if self._top() <= top and self.log_answer > before - 3:
                 break
         self._tails()
 
+    def _jump(self):
+        """Least z (of a few) such that one Z_j > z brings S above the strike, but for a negligible part; remove only."""
+        if self.sign > 0:
+            for z in self.z_strike - np.linspace(0.9, 0.02, 40) * math.log(self.bins) / self.root:
+                if self.log_missed(z) < self.linear_part(z)[0] - _CUT - 4:
+                    return float(z)
+        return self.z_strike
+
     def _top(self):
-        """z above which E[S; some Z_j > z] is negligible, or the strike."""
+        """z above which f(S) is as good as linear, or E[S; some Z_j > z] negligible; for add the strike."""
         if self.sign < 0:
             return min(self.z_strike, 45.0 + 2 * self.epsilon / self.root)
         room = min(self.log_answer, 0.0) - _CUT - math.log(2 * self.bins) - self.log_mean
         first = self.root - special.ndtri_exp(min(room, -1.0))
         second = -special.ndtri_exp(min(room - math.log(self.bins), -1.0))
-        return min(self.z_strike, float(max(first, second)))
+        return min(self.z_jump, float(max(first, second)))
 
     def _nodes(self, high):
         """Panels of z up to `high`, wide enough for every coordinate to carry its share of epsilon."""
@@ -242,14 +259,26 @@ class _Plan:
         self.log_estimate = lead + math.log(payoff + 1e-300)
         self.log_density = lead + math.log(at_strike + 1e-300)
 
-    def _outer(self):
-        """E f(S) over some X_j > 1 (remove): closed form, or a bound where that is too small to matter."""
-        self.log_linear = self.log_linear_error = self.log_outer = -math.inf
-        above = special.log_ndtr(self.root - self.z_strike)  # log E[X; X > 1] / E X
-        if self.sign > 0 and self.edges[-1] == self.z_strike and above > -690:
-            self.log_linear, self.log_linear_error = self.linear_part()
-        elif self.sign > 0:
-            self.log_outer = self.log_beyond(float(self.edges[-1]))
+    def outside(self, z):
+        """Of E f(S) over some Z_j > z: (log of the part known, log of its error, log of a bound on the rest)."""
+        if self.linear:
+            return *self.linear_part(z), self.log_missed(z)
+        return -math.inf, -math.inf, self.log_beyond(z) if self.sign > 0 else -math.inf
+
+    def log_missed(self, z):
+        """log of a bound on E[(1 - S)_+; some Z_j > z]: the other b - 1 must stay below 1 - x.
+
+        E e^{-tX} <= exp(-t m + t^2 E X^2 / 2) for X >= 0 bounds the lower tail of their sum.
+        """
+        left = -math.expm1(min(self.root * z + self.shift, 0.0)) * (1 + 1e-9)
+        if z >= self.z_strike:
+            return -math.inf
+        mean = (self.bins - 1) * math.exp(self.log_mean)
+        if mean <= left:
+            return math.inf
+        spread = math.exp(min(self.root**2 + self.log_mean, 700.0))  # E X^2 / E X
+        tail = -((mean - left) ** 2) / (2 * mean * spread) * (1 - 1e-9)
+        return math.log(self.bins) + float(special.log_ndtr(-z)) + tail + 1e-6
 
     def _tails(self):
         """Bounds on E[e^{g theta X}; Z < edge] and E[e^{g theta X}; Z > edge, X <= 1], for every edge.
@@ -269,7 +298,7 @@ class _Plan:
         self.log_right = np.logaddexp.accumulate(np.append(above, logs[::-1]))[::-1] + 1e-6
         ceiling = self._chernoff(self.bins * np.logaddexp(self.log_left[-1], above))
         self.log_ceiling = self.log_scale + float(np.logaddexp(ceiling, self.log_outer))
-        if self.log_linear_error > -math.inf:
+        if self.linear:
             self.log_ceiling = math.inf
 
     def _chernoff(self, log_moments):
@@ -293,19 +322,19 @@ class _Plan:
             )
         )
 
-    def linear_part(self):
-        """(log E[S - 1; some X_j > 1], log of its rounding error)."""
-        log_p = float(special.log_ndtr(self.z_strike))
-        log_q = float(special.log_ndtr(self.z_strike - self.root))
-        # Times e^log_scale: E w (1 - q p^{b-1}) - e^eps (1 - p^b), with p = P(X <= 1), q = E[X; X <= 1] / E X.
+    def linear_part(self, z):
+        """(log E[S - 1; some Z_j > z], log of its rounding error)."""
+        log_p = float(special.log_ndtr(z))
+        log_q = float(special.log_ndtr(z - self.root))
+        # Times e^log_scale: E w (1 - q p^{b-1}) - e^eps (1 - p^b), with p = P(Z <= z), q = E[X; Z <= z] / E X.
         first = -math.expm1(max(log_q + (self.bins - 1) * log_p, -1e5))
-        log_above = float(special.log_ndtr(-self.z_strike))
+        log_above = float(special.log_ndtr(-z))
         log_some = math.log(self.bins) + log_above  # of 1 - p^b, where that is tiny
         if log_some > -40:
             log_some = math.log(-math.expm1(max(self.bins * log_p, -1e5)))
         second = math.exp(self.epsilon + log_some)
         spread = abs(self.shift) + self.root**2 + abs(self.log_mean)
-        relative = 1e-13 + 16 * EPS * (1 + abs(self.z_strike) + self.root) * (1 + spread / self.root)
+        relative = 1e-13 + 16 * EPS * (1 + abs(z) + self.root) * (1 + spread / self.root)
         log = lambda number: math.log(number) - self.log_scale if number > 0 else -math.inf
         return log(first - second), log(relative * (first + second))
 
