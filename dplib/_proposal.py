@@ -261,11 +261,22 @@ class RemoveProposal:
             weight = np.exp(log_node + lines.log_weight + self.epsilon - log_sum(densities) - log_scale)
             result[0] += weight * np.expm1(gain)
             result[2] -= weight
+        result[1] = -self._border(lines, log_scale) * np.einsum("ij,ij->i", lines.shares @ self.gram, lines.shares)
+        return result
+
+    def _border(self, lines, log_scale):
+        """Weights of the crossings in integrals over the border Y = epsilon with w^2 E_Q's density of w there."""
         at_crossing = log_sum(self._densities(lines, lines.crossed, self.epsilon + lines.excess))
         density = -((lines.crossed - lines.centre) ** 2) / 2 - LOG_ROOT_TAU + lines.log_weight - at_crossing
-        pull = np.einsum("ij,ij->i", lines.shares @ self.gram, lines.shares) / lines.slope
-        result[1] = -np.exp(density + self.epsilon - log_scale) * pull * (lines.excess == 0)
-        return result
+        return np.where(lines.excess == 0, np.exp(density + self.epsilon - log_scale) / lines.slope, 0.0)
+
+    def gradient(self, rng, size, log_scale):
+        """d delta / d gram over exp(log_scale), averaged over `size` lines: shape (b, b)."""
+        total = 0.0
+        for lines in self._parts(rng, size):
+            weights = self._border(lines, log_scale)
+            total = total + (lines.shares * weights[:, None]).T @ lines.shares
+        return total / (2 * size)
 
     def describe(self):
         return ' '.join('%s:%.2f'%(k,s) for k,s in zip(self.kinds,self.group_shares))
@@ -385,6 +396,16 @@ class AddProposal:
             weight = np.exp(log_node - log_scale)
             result[0] -= weight * np.expm1(gain)
             result[2] -= weight * np.exp(gain)
-        density = np.exp(log_weight - crossed**2 / 2 - LOG_ROOT_TAU - log_scale)
-        result[1] = -density * np.einsum("ij,ij->i", shares @ self.gram, shares) / slope
+        result[1] = -self._border(part, log_scale) * np.einsum("ij,ij->i", shares @ self.gram, shares)
         return result
+
+    def _border(self, part, log_scale):
+        _, crossed, _, slope, _, _, log_weight, _ = part
+        return np.exp(log_weight - crossed**2 / 2 - LOG_ROOT_TAU - log_scale) / slope
+
+    def gradient(self, rng, size, log_scale):
+        """d delta / d gram over exp(log_scale), averaged over `size` lines: shape (b, b)."""
+        total = 0.0
+        for part in self._parts(rng, size):
+            total = total + (part[2] * self._border(part, log_scale)[:, None]).T @ part[2]
+        return total / (2 * size)
