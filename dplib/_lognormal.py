@@ -59,8 +59,8 @@ def bracket(bins, norm_squared, epsilon, side, tolerance=1e-4) -> Bracket:
     tolerance : in [1e-7, 0.1]; the bracket is at most this wide, relative to its upper end.
 
     Below FLOOR = 1e-300 the answer is [0, FLOOR]. Raises ValueError or TypeError on bad
-    input, NoBracketError where the grid would become too large. Cost: 5 to 50
-    milliseconds at the default tolerance; the grid grows like sqrt(bins / tolerance).
+    input, NoBracketError where the grid would become too large. Cost: 2 to 40
+    milliseconds at the default tolerance for 128 bins; the grid grows like sqrt(bins / tolerance).
     """
     request = _checked(bins, norm_squared, check.epsilon(epsilon), side, tolerance)
     answer = _widest(*request)
