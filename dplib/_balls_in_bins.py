@@ -84,7 +84,7 @@ class BallsInBins:
 
         direction : "remove", "add" or "both" (the larger: remove [C-9m]). method : "auto", "exact", "estimate" or "certificate".
         seed : of the draws, a whole number at least 0; the same seed gives the same answer.
-        samples : lines of an estimate (None: until its standard error is 0.3%), or tuples of a certificate (None: 2^17).
+        samples : lines of an estimate (None: until its standard error is 1%), or tuples of a certificate (None: 2^17).
         failure_probability : of a certificate, in (0, 1). None: 1e-9, or a tenth of delta where that is less.
         checkpoint : of a certificate: how the paths begin of the files that keep finished blocks, or None.
 

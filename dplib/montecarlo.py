@@ -55,7 +55,7 @@ def plain(gram, epsilon, direction="both", *, samples=2**17, seed=0, checkpoint=
     return _plain(gram, epsilon, side, samples, seed, _PLAIN, checkpoint)
 
 
-def estimate(gram, epsilon, direction="both", *, samples=None, relative_error=0.003, seed=0) -> Estimate:
+def estimate(gram, epsilon, direction="both", *, samples=None, relative_error=0.01, seed=0) -> Estimate:
     """delta by line integration: lines through the region of large loss, integrated along [A-17].
 
     Parameters
@@ -84,7 +84,7 @@ def estimate(gram, epsilon, direction="both", *, samples=None, relative_error=0.
 
 
 def estimate_epsilon(
-    gram, delta, direction="both", *, samples=None, relative_error=0.003, seed=0
+    gram, delta, direction="both", *, samples=None, relative_error=0.01, seed=0
 ) -> Estimate:
     """epsilon at which the estimated delta is `delta`, with common random numbers; arguments as for `estimate`."""
     delta = check.delta(delta)
@@ -97,7 +97,7 @@ def estimate_epsilon(
 
 
 def estimate_noise(
-    gram, epsilon, delta, direction="both", *, samples=None, relative_error=0.003, seed=0
+    gram, epsilon, delta, direction="both", *, samples=None, relative_error=0.01, seed=0
 ) -> Estimate:
     """The noise multiplier at which the estimated delta at `epsilon` is `delta`; gram at noise multiplier 1.
 
