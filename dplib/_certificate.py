@@ -60,6 +60,10 @@ class Plan:
         _, value = _betting.choose_bet(self.pilot, samples, failure_probability)
         return self.sampler.bound * (value + self.sampler.extra)
 
+    def excess(self, samples, failure_probability):
+        """About what `predicted` has above the mean, of which a pilot knows less."""
+        return self.predicted(samples, failure_probability) - self.estimate
+
 
 def certify(
     gram,
@@ -113,9 +117,9 @@ def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=
     if side == "add":
         return _pilot(_tuples.add_sampler(factor, epsilon), seed, (0,), _PILOT_BLOCKS)
     shares = Shares(factor.gram, max(_SIZES) if tuple_size is None else tuple_size)
-    make = partial(_remove_plan, factor, epsilon, shares, seed)
+    make = partial(_remove_plan, factor, epsilon, shares, samples, failure_probability, seed)
     if tuple_size is None:
-        tuple_size = _best_size(make, samples, failure_probability)
+        tuple_size = _best_size(lambda size: make(size, 1).excess(samples, failure_probability))
     return make(tuple_size, _PILOT_BLOCKS)
 
 
@@ -207,24 +211,28 @@ def smallest_certified(
 # ----------------------------------------------------------------------------- helpers
 
 
-def _remove_plan(factor, epsilon, shares, seed, size, blocks):
-    sampler = _tuples.remove_sampler(factor, epsilon, fit(shares, size))
-    return _pilot(sampler, seed, (size,), blocks)
+def _remove_plan(factor, epsilon, shares, samples, failure_probability, seed, size, blocks):
+    """The better of the two kinds of lines, for one tuple size."""
+    law = fit(shares, size)
+    plans = [
+        _pilot(_tuples.remove_sampler(factor, epsilon, law, common), seed, (size, int(common)), blocks)
+        for common in (False, True)
+    ]
+    return min(plans, key=lambda plan: plan.excess(samples, failure_probability))
 
 
 def _pilot(sampler, seed, key, blocks):
     return Plan(sampler, np.concatenate(_streams.run(sampler, blocks, seed=seed, key=(_PILOT, *key))))
 
 
-def _best_size(make, samples, failure_probability):
-    """The tuple size with the least predicted excess over the mean: three probes, then downhill."""
+def _best_size(excess):
+    """The tuple size with the least excess(size): three probes, then downhill."""
     costs = {}
 
     def cost(i):
         if i not in costs:
             try:
-                plan = make(_SIZES[i], 1)
-                costs[i] = plan.predicted(samples, failure_probability) - plan.estimate
+                costs[i] = excess(_SIZES[i])
             except ValueError:  # entries too large for tuples of this size
                 costs[i] = math.inf
         return costs[i]
@@ -265,5 +273,10 @@ def _refuse(plan, samples, failure_probability, wanted, what):
 def _fingerprint(sampler):
     parts = {"epsilon": sampler.epsilon, "gram": sampler.factor.gram}
     if isinstance(sampler, _tuples.RemoveSampler):
-        parts |= {"size": sampler.law.size, "levels": sampler.law.levels, "weights": sampler.law.weights}
+        parts |= {
+            "size": sampler.law.size,
+            "levels": sampler.law.levels,
+            "weights": sampler.law.weights,
+            "common": sampler.common is not None,
+        }
     return parts

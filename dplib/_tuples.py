@@ -8,8 +8,10 @@ With modes m_1 .. m_b in units of the noise, w = dP/dQ = mean_l exp(y_l), y_l = 
     add     delta = E_Q (1 - e^eps w)_+. The region w < e^-eps lies in a half-space: draws conditioned on it
             have payoffs at most the probability of the half-space.
 
-Each sample is an average over a line: in the direction of the sum of the modes in J (remove), or of
-the normal of the half-space (add). This lowers the variance and keeps mean, bound and independence.
+Each sample is an average over a line. In the direction of the sum of the modes in J (remove), or of
+the normal of the half-space (add), this lowers the variance and keeps mean, bound and independence. In one
+direction common to all tuples, in which every y_l rises, it lowers the bound as well: log w cannot
+stay where the payoff is large.
 Everything is rounded in the safe direction: `slack` bounds the error of every logarithm.
 """
 
@@ -27,7 +29,7 @@ BLOCK = 4096  # samples drawn at once
 _ROWS = 256  # of them, worked on at once: their tables stay in the processor's cache
 _FARTHEST = 6.5  # normals beyond it are not resolved well enough: such a sample counts as the bound
 _REACH = 6.0  # of the line on either side; what lies beyond is added at its bound
-_STEP = 0.375  # of the lattice on the line; finer ones hardly lower the variance
+_STEP = 0.25  # of the lattice on the line; finer ones hardly lower the variance or the peak
 _BEYOND = 2 * 9.9e-10  # > Pr[|N(0, 1)| > _REACH]
 _LINE_POINTS = 8  # of the add direction
 _SMALLEST_DIAGONAL = 1e-3  # of the largest: smaller entries are raised to it, which can only raise delta
@@ -77,12 +79,14 @@ class RemoveSampler:
     slack: float  # of y and of log w
     log_slack: float  # of log rho, and of the rest of a payoff
     missed: float  # total variation between the drawn tuples and their law
+    peak: float = 1.0  # the largest average of a payoff over a line, in units of the largest payoff
+    common: np.ndarray | None = None  # of the modes, for the direction of all lines; None: that of each tuple
     step: float = _STEP
 
     @property
     def extra(self):
         """To be added to a bound on the mean, in units of `bound`."""
-        return self.missed + _BEYOND
+        return self.missed + _BEYOND / self.peak
 
     def __call__(self, rng, index=0):
         """BLOCK independent samples in [0, 1]."""
@@ -92,9 +96,13 @@ class RemoveSampler:
         noise = normals @ self.factor.rows.T
         forces = counts @ self.factor.gram  # k s
         forms = np.einsum("ij,ij->i", counts, forces)  # k^2 q
-        shares = np.sqrt(forms)
-        slopes = forces / shares[:, None]
-        along = np.einsum("ij,ij->i", counts, noise) / shares
+        if self.common is None:
+            lengths = np.sqrt(forms)
+            slopes = forces / lengths[:, None]
+            along = np.einsum("ij,ij->i", counts, noise) / lengths
+        else:
+            slopes = np.broadcast_to(self.factor.gram @ self.common, forces.shape)
+            along = noise @ self.common
         base = forces - self.factor.gram.diagonal() / 2 + noise - along[:, None] * slopes
         logs = _log_ratios(self.law, forces, forms) - math.log(self.bound)
         result = np.empty(len(counts))
@@ -126,31 +134,113 @@ class RemoveSampler:
         return np.bincount(paying[0], terms, len(base)) * (self.step / math.sqrt(2 * math.pi))
 
 
-def remove_sampler(factor, epsilon, law):
-    """The sampler of the remove direction for one tuple law. Raises ValueError beyond what doubles resolve."""
+def remove_sampler(factor, epsilon, law, common=False):
+    """The sampler of the remove direction for one tuple law; common: with one direction for all lines.
+
+    Raises ValueError beyond what doubles resolve.
+    """
     k, largest = law.size, float(factor.gram.diagonal().max())
-    slack, log_slack, missed = _rounding(factor, law)
+    weights, slope = common_direction(factor.gram) if common else (None, 0.0)
+    slack, log_slack, missed = _rounding(factor, law, weights)
     log_payoff = (k - 1) * math.log1p(-1 / k) - math.log(k) + (1 - k) * epsilon
     log_bound = law.log_ratio + log_payoff + _ALLOWANCE + 2 * log_slack
     if max(slack, log_slack) > _LARGEST_SLACK or largest > _LARGEST_DIAGONAL or log_bound > _LARGEST_LOG:
         raise ValueError(
             f"gram must be small enough for double precision with tuples of {k}; got entries up to {largest:.3g}"
         )
-    return RemoveSampler(epsilon, factor, law, math.exp(log_bound), slack, log_slack, missed)
+    peak = line_peak(k, slope) if common else 1.0
+    bound = math.exp(log_bound) * peak
+    return RemoveSampler(epsilon, factor, law, bound, slack, log_slack, missed, peak, weights)
 
 
-def _rounding(factor, law):
+def common_direction(gram):
+    """Weights of the modes whose sum has length 1, and the least rise of any y_l along it, rounded down.
+
+    The best is the point of the modes' convex hull that is closest to 0: all y_l with a weight rise equally,
+    the others more. Any other weights are valid too; the better of two tries is taken.
+    """
+    bins = len(gram)
+    weights, kept = np.zeros(bins), np.arange(bins)
+    for _ in range(20):
+        part = gram[np.ix_(kept, kept)] + 1e-9 * gram.max() * np.eye(len(kept))
+        found = np.linalg.solve(part, np.ones(len(kept)))
+        if found.min() >= 0:
+            weights[kept] = found
+            break
+        kept = kept[found > 0]
+    candidates = []
+    for omega in (np.ones(bins), weights):
+        if (square := omega @ gram @ omega) > 0:
+            omega = omega / math.sqrt(square)
+            candidates.append((float((gram @ omega).min()) * (1 - _ALLOWANCE), omega))
+    slope, weights = max(candidates, key=lambda pair: pair[0])
+    return weights, slope
+
+
+def line_peak(size, slope):
+    """Upper bound on a lattice average of the payoff over a line on which log w rises at least with `slope`.
+
+    In units of the largest payoff. On such a line the payoff at t is at most the one where log w
+    rises with exactly this slope, from its best value at some t_0: it falls to both sides of that value. What
+    remains is a function of t_0 and of the lattice's offset; boxes of the two are divided until the bound is within 1%.
+    """
+    half = round(_REACH / _STEP)
+    steps = _STEP * np.arange(-half, half)
+
+    def payoff(rise):  # of log w above its best value
+        excess = rise - math.log1p(-1 / size)  # of log w above epsilon
+        scale = (size - 1) * math.log1p(-1 / size) - math.log(size)
+        safe = np.maximum(excess, 1e-300)
+        return np.where(excess > 0, -np.expm1(-safe) * np.exp((1 - size) * safe - scale), 0.0)
+
+    def average(near, rise):
+        return (np.exp(-(near**2) / 2) * payoff(slope * rise)).sum(axis=1) * _STEP / math.sqrt(2 * math.pi)
+
+    # Rows: centre of t_0, of the offset, and half their widths. Where |t_0| is beyond the reach
+    # every payoff on the lattice is less than for t_0 at its end.
+    boxes = np.array(
+        [
+            (t, v, 0.125, 0.125)
+            for t in np.arange(-_REACH, _REACH + 0.1, 0.25)
+            for v in (0.125, 0.375, 0.625, 0.875)
+        ]
+    )
+    done, best = 0.0, 0.0
+    while len(boxes):
+        center, offset, width, doubt = boxes.T[:, :, None]
+        points = steps + _STEP * offset
+        reach = _STEP * doubt
+        near = np.maximum(np.abs(points) - reach, 0.0)
+        gap = points - center
+        upper = average(near, np.sign(gap) * np.maximum(np.abs(gap) - reach - width, 0.0))
+        best = max(best, float(average(points, gap).max()))
+        open_boxes = upper > 1.01 * best
+        done = max(done, float(upper[~open_boxes].max(initial=0.0)))
+        boxes = boxes[open_boxes]
+        quarters = [
+            boxes + boxes[:, [2, 3, 2, 3]] * np.array([x, y, -0.5, -0.5])
+            for x in (-0.5, 0.5)
+            for y in (-0.5, 0.5)
+        ]
+        boxes = np.concatenate(quarters)
+    return min(1.0, done * (1 + _ALLOWANCE))
+
+
+def _rounding(factor, law, common):
     """Bounds on the errors of y and log w, of log rho, and on the total variation between drawn tuples and their law.
 
     With d the largest diagonal entry, every inner product of modes is off by at most unit * d, each coordinate of
-    the noise by unit * sqrt(d) |z|. The direction of a line is known as well as q, which is at
-    least the smallest diagonal entry over the number of different indices.
+    the noise by unit * sqrt(d) |z|. The direction of a tuple's line is known as well as q, which is at
+    least the smallest diagonal entry over the number of different indices; a common one as well as its length.
     """
     k, gram, unit = law.size, factor.gram, factor.unit
     bins, largest = len(gram), float(gram.diagonal().max())
     norm = math.sqrt(largest)
     radius = _FARTHEST * math.sqrt(bins + 1)
-    direction = 4 * min(k, bins) * largest / float(gram.diagonal().min())
+    if common is None:
+        direction = 4 * min(k, bins) * largest / float(gram.diagonal().min())
+    else:
+        direction = 4 * largest * float(common.sum()) ** 2
     slack = unit * ((2 * k + 1) * largest + norm * radius)
     slack += unit * norm * (radius + _REACH) * (4 + 2 * direction)
     # Normals are resolved to 1.1e-10, and used twice; then exponentials, sums and the recurrence.
