@@ -165,10 +165,10 @@ def _log_tops(gram, size, count, levels):
     weights proportional to exp(a f gram_jl) the sum is at least sum_l exp(a f gram_jl) times
     exp(a (1 - f) min_i of the mean of gram_il under those weights).
     """
-    share, largest = count / size, gram.max()
+    share, largest = count / size, gram.max(axis=1)
     tops = []
     for level in levels:
-        spread = np.exp(level * count * (gram - largest))
+        spread = np.exp(level * count * (gram - largest[:, None]))
         totals = spread.sum(axis=1)
         others = ((spread / totals[:, None]) @ gram).min(axis=1)
         tops.append((np.log(totals) + level * count * largest + level * size * (1 - share) * others).min())
@@ -195,7 +195,8 @@ def _cluster(costs, nearest, parts):
 
     nearest : the smallest costs of each column. parts : the shares that make a linear form largest.
     """
-    # A smaller kappa is a weaker, valid one: nothing may underflow in the powers below.
+    # Nothing may underflow in the powers below. A kappa that is raised to e^-120 raises the sums, which
+    # are at least 1, by less than the allowance.
     root = np.exp(-np.minimum(costs, _LARGEST_EXPONENT) / 4)
     near = np.exp(-np.minimum(nearest, _LARGEST_EXPONENT) / 4)
     kappa = root**4

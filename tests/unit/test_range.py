@@ -79,6 +79,15 @@ def test_random_matrices():
         assert np.exp(log_ratio.max()) <= law.ratio
 
 
+def test_large_entries_of_very_different_size():
+    """[A-15] Exponentials of small rows underflow against those of large ones: the bound still holds."""
+    for gram in (np.diag([200.0, 3.0, 0.05]), np.diag([40.0, 1.0, 30.0]) + 0.01):
+        for size in (2, 5, 8):
+            law = fit(Shares(gram, size), size)
+            _, _, log_ratio = ratios(gram, law)
+            assert log_ratio.max() <= law.log_ratio
+
+
 def test_random_tuples_of_a_large_matrix():
     """[A-15] 128 bins cannot be enumerated: concentrated, spread and clustered tuples, and the worst found by climbing."""
     rng = np.random.default_rng(7)
