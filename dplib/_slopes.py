@@ -1,0 +1,77 @@
+"""Gradients by the coefficients of a Toeplitz encoder: of Gram matrices of modes, and of errors of prefix sums.
+
+All take time O(n log n) or O(n b) for n rounds and b batches, and store nothing of n times b.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ._scipy import fft
+
+
+def mode(coefficients, batches):
+    """Mode 0 of balls in bins, m_0[t] = c[t] + m_0[t - b]; mode i is the same, delayed by i rounds [N-3.2]."""
+    return np.cumsum(coefficients.reshape(-1, batches), axis=0).ravel()
+
+
+def gram_slope(coefficients, weights):
+    """Gradient of <weights, G(c)> by c, G the Gram matrix of the modes; weights symmetric, shape (b, b).
+
+    G[i, l] is the sum of m_0[t - i] m_0[t - l] over the rounds t: what is cut off at the end only
+    concerns the last b entries of m_0.
+    """
+    n, b = len(coefficients), len(weights)
+    first = mode(coefficients, b)
+    # running[b - 1 + d, i] : sum of weights[l, l + d] over l up to i, d from 1 - b to b - 1.
+    running = np.zeros((2 * b - 1, b))
+    for d in range(1 - b, b):
+        running[b - 1 + d, max(0, -d) : b - max(0, d)] = np.diagonal(weights, d)
+    running = np.cumsum(running, axis=1)
+    # Entry s meets s + l - i, for delays l <= n - 1 - s of its own mode.
+    padded = np.concatenate([np.zeros(b - 1), first, np.zeros(b - 1)])
+    slope = fft.next_fast_len(len(padded) + 2 * b, real=True)
+    full = fft.irfft(fft.rfft(padded, slope) * fft.rfft(running[:, -1], slope), slope)
+    slope = full[2 * b - 2 : 2 * b - 2 + n].copy()
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * b - 1)
+    for s in range(max(0, n - b), n):
+        slope[s] = windows[s, ::-1] @ running[:, n - 1 - s]
+    by_epoch = 2 * slope.reshape(-1, b)
+    return np.cumsum(by_epoch[::-1], axis=0)[::-1].ravel()
+
+
+def log_error(coefficients, largest=False):
+    """(log of an error of prefix sums at noise 1, its gradient by c) [N-RMSE].
+
+    largest : False for the root mean square over rounds, ||A C^-1||_F / sqrt(n); True for the largest one.
+    """
+    n = len(coefficients)
+    inverse = _reciprocal(coefficients)
+    sums = np.cumsum(inverse)
+    share = np.ones(n) if largest else 1 - np.arange(n) / n
+    weighted = share * sums
+    square = float(weighted @ sums)
+    # A C^-1 has the power series s = 1 / ((1 - x) c), and ds = -s (1 / c) dc.
+    pulled = _product(weighted[::-1], _product(sums, inverse))
+    return 0.5 * math.log(square), -pulled[::-1] / square
+
+
+def _product(first, second):
+    """The first n coefficients of a product of power series."""
+    n = len(first)
+    size = fft.next_fast_len(2 * n, real=True)
+    return fft.irfft(fft.rfft(first, size) * fft.rfft(second, size), size)[:n]
+
+
+def _reciprocal(series):
+    """The first n coefficients of 1 / series: Newton steps, each of which doubles their number."""
+    inverse = np.array([1 / series[0]])
+    while len(inverse) < len(series):
+        known, wanted = len(inverse), min(2 * len(inverse), len(series))
+        inverse = np.append(inverse, np.zeros(wanted - known))
+        excess = _product(series[:wanted], inverse)
+        excess[0] -= 1
+        inverse -= _product(inverse, excess)
+    return inverse
