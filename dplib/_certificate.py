@@ -152,13 +152,12 @@ def run(plan, samples, failure_probability, seed, key, checkpoint=None):
     values = np.concatenate(blocks)[:samples]
     bet, _ = _betting.choose_bet(plan.pilot, samples, failure_probability)
     upper = _betting.betting(values, 1.0, failure_probability, bet)
-    size = sampler.law.size if isinstance(sampler, _tuples.RemoveSampler) else 0
     return Certified(
         upper=float(min(1.0, sampler.bound * (upper + sampler.extra) * (1 + 1e-12))),
         mean=float(values.mean()) * sampler.bound,
         standard_error=float(values.std(ddof=1)) / math.sqrt(samples) * sampler.bound,
         bound=float(sampler.bound),
-        size=size,
+        size=getattr(sampler, "size", 0),
         samples=samples,
         failure_probability=failure_probability,
     )
@@ -192,11 +191,12 @@ def smallest_certified(
     plan = prepare(gram / start**2, epsilon, sides[0], samples, share, seed)
     spread = float(plan.pilot.std()) / math.sqrt(samples) * plan.sampler.bound / plan.estimate
     excess = overshoot(plan, samples, share)
+    size = getattr(plan.sampler, "size", None)  # noise so close by would get the same
     for attempt, margin in enumerate(_MARGINS):
         scale = start * (excess * (1 + margin * spread + margin * _START_ERROR)) ** (1 / slope)
         results = []
         for side in sides:
-            plan = prepare(gram / scale**2, epsilon, side, samples, share, seed)
+            plan = prepare(gram / scale**2, epsilon, side, samples, share, seed, size)
             path = None if checkpoint is None else f"{checkpoint}.{attempt}.{side}"
             results.append(run(plan, samples, share, seed, (attempt, int(side == "add")), path))
             if results[-1].upper > delta:
