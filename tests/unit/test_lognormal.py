@@ -91,7 +91,7 @@ def test_two_bins_printed_value():
 
 @pytest.mark.parametrize("side", SIDES)
 def test_three_bins_by_quadrature(side):
-    for d, epsilon in ((1.0, 0.7), (5.0, 2.0)):
+    for d, epsilon in ((1.0, 0.7),):
         assert three_bins(d, epsilon, side) in bracket(3, d, epsilon, side, 1e-5)
 
 
