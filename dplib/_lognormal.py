@@ -150,7 +150,7 @@ def _log_plain(mu, epsilon):
 
 
 def _evaluate(plan, cells):
-    """(lower, upper) of delta with `cells` grid cells up to the strike, and the part of the width that is the grid's."""
+    """(lower, upper, the part of the width that is the grid's) of delta, with `cells` cells up to the strike."""
     law = Law(plan, cells)
     low, high, gap = Sum(law).log_bounds()
     value = lambda log: math.exp(min(plan.log_scale + log, 1.0))
@@ -193,7 +193,7 @@ class _Plan:
         self._tails()
 
     def _jump(self):
-        """Least z (of a few) such that one Z_j > z brings S above the strike, but for a negligible part; remove only."""
+        """Least z (of a few) such that one Z_j > z brings S above the strike, up to a negligible part (remove)."""
         if self.sign > 0:
             for z in self.z_strike - np.linspace(0.9, 0.02, 40) * math.log(self.bins) / self.root:
                 if self.log_missed(z) < self.linear_part(z)[0] - _CUT - 4:
@@ -234,7 +234,7 @@ class _Plan:
         return top + math.log(total), self.sign * mean, variance
 
     def _saddle(self):
-        """The saddle point b E_theta[g X] - g = 2 / theta, and estimates of the answer and the density there."""
+        """The saddle point b E_theta[g X] - g = 2 / theta; estimates of the answer and the density there."""
         slope = lambda theta: self.bins * self.log_moment(theta)[1] - self.sign - 2 / theta
         low, high = 1e-3, 1e3
         while slope(low) > 0 and low > 1e-30:
@@ -291,7 +291,7 @@ class _Plan:
         far = x[1:] if theta > 0 else x[:-1]
         logs = np.log(np.diff(edges)) - nearest**2 / 2 - LOG_SQRT_2PI + theta * far
         below = special.log_ndtr(edges[0]) + max(theta * x[0], 0.0)
-        above = -math.inf  # X > 1: zero for add; for remove in `_outer`
+        above = -math.inf  # X > 1: zero for add; for remove in `outside`
         if theta < 0 and edges[-1] < self.z_strike:
             above = special.log_ndtr(-edges[-1]) + theta * x[-1]
         self.log_left = np.logaddexp.accumulate(np.append(below, logs)) + 1e-6
