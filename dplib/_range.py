@@ -21,6 +21,7 @@ _LEVELS = (0.0, 0.2, 0.3, 0.4, 0.45, 0.5, 0.525, 0.55, 0.575, 0.6, 0.65, 0.7, 0.
 _CUTS = (0.1, 0.3, 0.5, 0.7, 0.9)
 _COARSE, _FINE = 48, 768  # cells of q per share: for the programme, and for the bound
 _LARGEST_EXPONENT = 120.0  # of kappa: its fifth power must not underflow
+_LARGE = 256  # bins beyond which fewer levels and groups of shares are enough
 _ALLOWANCE = 1e-9  # relative, far above the rounding of the logarithms below
 
 
@@ -82,12 +83,12 @@ class Shares:
 def fit(shares, size):
     """The tuple law of this size with the smallest bound that the programme finds.
 
-    Cost: about 0.05 to 0.5 s for 128 bins.
+    Cost: about 0.05 to 0.5 s for 128 bins, a second or two for 512.
     """
     from scipy.optimize import linprog
 
     gram, bins = shares.gram, len(shares.gram)
-    levels = size * np.array(_LEVELS)
+    levels = size * np.array(_LEVELS if bins <= _LARGE else _LEVELS[::2])
     exponents = levels[:, None, None] * gram - gram.diagonal() / 2
     top = exponents.max(axis=2, keepdims=True)
     log_means = np.log(np.exp(exponents - top).mean(axis=2)) + top[:, :, 0]
@@ -148,7 +149,7 @@ def _log_terms(shares, size, levels, clusters, tops, log_totals, ranges, cells):
 def _groups(size, bins):
     """The possible largest counts, 1 .. size, in groups (fewest, most): each alone unless the matrix is large."""
     counts = list(range(-(-size // bins), size + 1))
-    if bins <= 256:
+    if bins <= _LARGE:
         return [(count, count) for count in counts]
     groups = []
     while counts:

@@ -171,7 +171,8 @@ def common_direction(gram):
         if (slope := float(rises.min()) / length) > best[0]:
             best = slope, weights / length
         weights = weights / rises
-    return best[1], best[0] * (1 - _ALLOWANCE)
+    slope, weights = best
+    return weights, max(0.0, slope * (1 - _ALLOWANCE) - 1e-12 * float(gram.max()) * float(weights.sum()))
 
 
 def line_peak(size, slope):
