@@ -106,10 +106,13 @@ def flag(name, value):
 
 
 def path(name, value):
-    """The path of a file, as text."""
+    """The path of a file in a folder that exists, as text."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         raise TypeError(f"{name} must be a path, or None; got {value!r}")
-    return os.fspath(value)
+    text = os.fspath(value)
+    if not os.path.isdir(os.path.dirname(text) or "."):
+        raise ValueError(f"{name} must be in a folder that exists; got {text!r}")
+    return text
 
 
 def shape(name, value):

@@ -78,14 +78,12 @@ def estimate(gram, epsilon, direction="both", *, samples=None, relative_error=0.
     found = _importance.estimate(gram, epsilon, side, seed=_seed(seed), samples=samples, relative_error=error)
     if found.log_value < math.log(FLOOR):
         return _below_floor()
-    value = math.exp(found.log_value)
+    value = math.exp(min(found.log_value, 0.0))
     deviation = value * found.relative_error
-    return Estimate(value, deviation, value + _NORMAL_QUANTILE * deviation, CONFIDENCE, "lines")
+    return Estimate(value, deviation, min(value + _NORMAL_QUANTILE * deviation, 1.0), CONFIDENCE, "lines")
 
 
-def estimate_epsilon(
-    gram, delta, direction="both", *, samples=None, relative_error=0.01, seed=0
-) -> Estimate:
+def estimate_epsilon(gram, delta, direction="both", *, samples=None, relative_error=0.01, seed=0) -> Estimate:
     """epsilon at which the estimated delta is `delta`, with common random numbers; arguments as for `estimate`."""
     delta = check.delta(delta)
     gram, _, side = _request(gram, 0.0, direction)

@@ -223,6 +223,36 @@ def test_certified_epsilon_is_a_little_above_the_estimate(tmp_path):
     assert SMALL.epsilon(0.9, method="certificate", samples=2**12).upper == 0
 
 
+SIGNED = matrices.dense([[1.0, 0.0, 0.0], [-0.2, 1.0, 0.0], [0.6, 0.5, 1.0]], signed=True)
+
+
+def test_entries_of_both_signs():
+    """[N-K] |C| by default; C itself only for inputs that do not adapt, and only where C^T C >= 0."""
+    array = SIGNED.entries()
+    adaptive = dplib.BallsInBins(SIGNED, 1.0, 3, 1)
+    oblivious = dplib.BallsInBins(SIGNED, 1.0, 3, 1, non_adaptive=True)
+    np.testing.assert_allclose(adaptive.gram(), np.abs(array).T @ np.abs(array), rtol=1e-12)
+    np.testing.assert_allclose(oblivious.gram(), array.T @ array, rtol=1e-12)
+    assert oblivious.delta(1.0).value < 0.95 * adaptive.delta(1.0).value
+    proved = oblivious.delta(1.0, method="certificate", samples=2**13)
+    assert oblivious.delta(1.0).value < proved.upper < 1.1 * oblivious.delta(1.0).value
+    with pytest.raises(ValueError, match="signed=True"):
+        matrices.dense(array)
+    with pytest.raises(ValueError, match="inner products of at least 0 for non_adaptive=True"):
+        dplib.BallsInBins(
+            matrices.dense([[1.0, 0.0], [-1.0, 1.0]], signed=True), 1.0, 2, 1, non_adaptive=True
+        )
+
+
+@pytest.mark.parametrize("epsilon, truth", [(0.0, 0.4223), (1.0, 0.17634)])
+def test_the_example_with_a_negative_entry(epsilon, truth):
+    """[N-A] The modes of |C| are attained by inputs of opposite sign."""
+    training = dplib.BallsInBins(matrices.dense([[1.0, 0.0], [-1.0, 1.0]], signed=True), 1.0, 2, 1)
+    np.testing.assert_array_equal(training.gram(), [[2.0, 1.0], [1.0, 1.0]])
+    found = training.delta(epsilon, "remove")
+    assert abs(found.value - truth) <= 4 * found.standard_error + 5e-5
+
+
 # --- calibration -----------------------------------------------------------------------------------------
 
 
@@ -330,7 +360,9 @@ def test_bad_mechanisms(change, words):
         ({"method": "certificate", "failure_probability": 0.0}, "failure_probability must be"),
         ({"method": "certificate", "failure_probability": 1.0}, "failure_probability must be"),
         ({"method": "certificate", "samples": 100}, "samples must be"),
-        ({"method": "certificate", "checkpoint": 3}, "checkpoint must be"),
+        ({"method": "certificate", "checkpoint": 3}, "checkpoint must be a path"),
+        ({"method": "certificate", "checkpoint": ""}, "checkpoint must be a path"),
+        ({"method": "certificate", "checkpoint": "no/such/folder/x"}, "checkpoint must be in a folder"),
     ],
 )
 def test_bad_questions(change, words):
