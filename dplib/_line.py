@@ -16,7 +16,9 @@ NODES = 4
 LOG_ROOT_TAU = 0.9189385332046727  # log sqrt(2 pi)
 _STEPS = 200
 _REACH = 60.0  # how far below 0 a crossing is looked for; normal tails beyond are below 1e-780
-_WIDE = 30.0
+_WIDE = 30.0  # growth beyond which 1 is nothing beside its exponential
+_LARGEST = 680.0  # exp() of it, times b, is finite; larger terms have no probability
+_CLOSE = 1e-8  # how near to the level a crossing is, in log w
 _INSIDE = -1.5  # a crossing this far on the other side of the centre: most of the line counts
 _SHAPE = 1.5
 _MEAN = 1.2804  # mean of the distribution function (1 - exp(-s))^1.5
@@ -32,39 +34,41 @@ def log_sum(values):
         return top + np.log(np.sum(values, axis=-1))
 
 
-def crossing(rest, beta, level):
+def crossing(rest, beta, level, guess):
     """Where sum_l exp(rest_l + beta_l t) = exp(level): (t, shares of the terms there, slope, excess).
 
-    Newton's method from the right of a convex function that does not fall goes down to the root and
-    does not pass it. Where terms that hardly grow exceed the level by themselves, t stops at a place so
-    low that no mass is below it, and `excess` says by how much the level is exceeded there (else 0).
+    Newton's method on a convex function that does not fall: its first step from `guess` leads to the right
+    of the root, and from there it goes down to the root and does not pass it. It stops where the level is
+    exceeded by at most 1e-8, which `excess` says. Where terms that hardly grow exceed the level by themselves,
+    it stops at a place so low that no mass is below it.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.min(np.where(beta > 0, (level - rest) / beta, np.inf), axis=1)
-    lowest = np.minimum(t, 0.0) - _REACH
-    shares, slope, excess = np.empty_like(rest), np.empty_like(t), np.zeros_like(t)
-    todo = np.arange(len(t))
-    for _ in range(_STEPS):
-        values = beta[todo] * t[todo, None]
-        values += rest[todo]
-        top = np.max(values, axis=1)
-        values -= top[:, None]
-        np.exp(values, out=values)
-        total = np.sum(values, axis=1)
-        values /= total[:, None]
-        rise = np.einsum("ij,ij->i", values, beta[todo])
-        gap = top + np.log(total) - level
-        shares[todo], slope[todo] = values, rise
+        # One term alone reaches the level there, and no term exceeds it before.
+        latest = np.min(np.where(beta > 0, (level - rest) / beta, np.inf), axis=1)
+    rest = rest - level
+    lowest = np.minimum(latest, 0.0) - _REACH
+    t = np.clip(guess, lowest, latest)
+    shares, slope, excess = np.empty_like(rest), np.empty_like(t), np.empty_like(t)
+    todo = slice(None)
+    for step in range(_STEPS):
+        terms = beta[todo] * t[todo, None]
+        terms += rest[todo]
+        np.minimum(terms, _LARGEST, out=terms)
+        np.exp(terms, out=terms)
+        total = np.sum(terms, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            fresh = t[todo] - np.where(rise > 0, gap / rise, np.inf)
-        low = fresh <= lowest[todo]
-        fresh = np.maximum(fresh, lowest[todo])
-        excess[todo] = np.where(low, gap, 0.0)
-        moved = np.abs(fresh - t[todo]) > 1e-11 * (1 + np.abs(fresh))
-        t[todo] = fresh
-        todo = todo[moved]
-        if not len(todo):
+            terms /= total[:, None]
+            rise = np.einsum("ij,ij->i", terms, beta[todo])
+            gap = np.log(total)
+            fresh = t[todo] - gap / rise
+        here, low, late = t[todo], lowest[todo], latest[todo]
+        fresh = np.where(np.isnan(fresh), np.where(gap > 0, low, late), np.clip(fresh, low, late))
+        shares[todo], slope[todo], excess[todo] = terms, rise, gap
+        going = ~((np.abs(gap) < _CLOSE) | (fresh == here))
+        if not np.any(going):
             break
+        todo = np.arange(len(t))[todo][going]
+        t[todo] = fresh[going]
     return t, shares, slope, np.maximum(excess, 0.0)
 
 
@@ -82,7 +86,7 @@ def loss_beyond(beta, shares, excess, distance):
     return result
 
 
-def nodes(uniform, crossed, centre, near, reach, count=NODES):
+def nodes(uniform, crossed, centre, near, reach, smooth=False, count=NODES):
     """Places beyond the crossing, and weights for sums of exp(-t^2/2) / sqrt(2 pi) * integrand there.
 
     uniform : one number in (0, 1) for each line; it shifts a grid of `count` points, so that the sum is
@@ -93,10 +97,12 @@ def nodes(uniform, crossed, centre, near, reach, count=NODES):
 
     Returns (distances, log weights), both of shape (count, lines); a weight includes the normal density
     around the centre at its place t = crossed + distance. Where the crossing is far below the
-    centre the places are those of the normal law, cut off at the crossing.
+    centre the places are those of the normal law, cut off at the crossing; with `smooth` they are not, so
+    that everything depends smoothly on the crossing.
     """
     p = np.clip((np.arange(count)[:, None] + uniform) / count, 1e-15, 1 - 1e-15)
-    near = np.maximum(near, _INSIDE)
+    if not smooth:
+        near = np.maximum(near, _INSIDE)
     first = _mean_distance(near)
     scale = np.maximum((first + _mean_distance(near + reach)) / _MEAN, 1.1 * first)
     q = p ** (1 / _SHAPE)
@@ -106,7 +112,7 @@ def nodes(uniform, crossed, centre, near, reach, count=NODES):
     log_weights = np.log(scale / (_SHAPE * count)) - np.log(p) * (1 - 1 / _SHAPE) - log_rest
     log_weights -= (crossed + distances - centre) ** 2 / 2 + LOG_ROOT_TAU
     inside = crossed - centre < _INSIDE
-    if np.any(inside):
+    if np.any(inside) and not smooth:
         low = (crossed - centre)[inside]
         mass = special.ndtr(-low)
         distances[:, inside] = np.maximum(-special.ndtri(p[:, inside] * mass) - low, 0.0)

@@ -30,6 +30,8 @@ _TUPLE_SPREAD = 1.0  # largest relative variance of a tuple's weight
 _MOST_TUPLES = 3
 _PILOT = 1024
 _CHUNK = 512
+_LARGEST = 600.0  # changes of log densities that are safe to exponentiate
+_ANCHOR = 2  # the place on a line whose densities the others start from
 _RISE = 1.03
 
 
@@ -56,14 +58,17 @@ class _Lines:
     log_weight: np.ndarray
     centre: np.ndarray
     beta: np.ndarray
-    pull: np.ndarray
-    lift: np.ndarray
     crossed: np.ndarray
     shares: np.ndarray
     slope: np.ndarray
     excess: np.ndarray
+    pull: np.ndarray
+    lift: np.ndarray
     distances: np.ndarray
     log_nodes: np.ndarray
+    gains: list = None
+    parts: np.ndarray = None
+    log_density: np.ndarray = None
 
 
 class RemoveProposal:
@@ -71,6 +76,8 @@ class RemoveProposal:
 
     like : None, or the proposal of a problem close by, whose choice of groups is taken over.
     """
+
+    smooth = False  # whether lines depend smoothly on the Gram matrix, at some cost in variance
 
     def __init__(self, gram, epsilon, rng, like=None):
         self.gram, self.epsilon = gram, epsilon
@@ -132,7 +139,7 @@ class RemoveProposal:
         step = profile @ self.gram
         norm = np.einsum("ij,ij->i", step, profile)
         rest = np.broadcast_to(-self.diagonal, step.shape) / 2
-        start, shares, _, excess = crossing(rest, step, self.level)
+        start, shares, _, excess = crossing(rest, step, self.level, np.inf)
         start = np.maximum(start, 1e-3 / np.sqrt(norm))
         best, height = np.zeros(len(step)), np.full(len(step), -np.inf)
         for factor_ in np.geomspace(1e-3, 3, 48):
@@ -154,15 +161,12 @@ class RemoveProposal:
             labels.append(np.searchsorted(starts, lines.chosen + len(self.tuples), side="right") - 1)
             log_weight.append(lines.log_weight)
             terms, densities = [], []
-            for distance, log_node in zip(lines.distances, lines.log_nodes):
-                gain = loss_beyond(lines.beta, lines.shares, lines.excess, distance)
+            for i, (gain, log_node) in enumerate(zip(lines.gains, lines.log_nodes)):
+                values, log_factor = self._densities_at(lines, i)
                 with np.errstate(divide="ignore"):
                     terms.append(log_node + lines.log_weight + gain + np.log(-np.expm1(-gain)))
-                parts = self._densities(lines, lines.crossed + distance, self.epsilon + gain)
-                with np.errstate(divide="ignore"):
-                    top = np.max(parts, axis=1, keepdims=True)
-                    sums = np.add.reduceat(np.exp(parts - top), starts, axis=1)
-                    densities.append(np.log(sums * count) + top)
+                    sums = np.log(np.add.reduceat(values, starts, axis=1) * count)
+                densities.append(sums + log_factor[:, None])
             log_terms.append(terms), log_groups.append(densities)
         label = np.concatenate(labels)
         log_weight = np.concatenate(log_weight)
@@ -188,7 +192,7 @@ class RemoveProposal:
             return shares, np.sum(shares * moments(shares)[0])
 
         shares, value = improved(np.full(count, 1 / count), 10)
-        while np.count_nonzero(shares) > 1:
+        while np.count_nonzero(shares > 0) > 1:
             weakest = np.argmin(np.where(shares > 0, shares, np.inf))
             without = np.where(np.arange(count) == weakest, 0.0, shares)
             without, new_value = improved(without / np.sum(without), 5)
@@ -204,8 +208,8 @@ class RemoveProposal:
         self.combinations = np.concatenate([g[0] for g, _ in centres]) if centres else np.zeros((0, b))
         log_probability = np.concatenate([g[1] + math.log(s) for g, s in centres]) if centres else np.zeros(0)
         self.group_sizes = [len(g[0]) for g, _ in centres]
-        self.steps = self.combinations @ self.gram
-        norms = np.einsum("ij,ij->i", self.steps, self.combinations)
+        norms = np.einsum("ij,ij->i", self.combinations @ self.gram, self.combinations)
+        self.largest_lift = float(np.sqrt(np.max(norms, initial=0.0)))
         self.log_densities = log_probability - norms / 2
         chances = np.concatenate([[s for _, _, s in self.tuples], np.exp(log_probability)])
         self.cumulative = np.cumsum(chances) / np.sum(chances)
@@ -242,33 +246,66 @@ class RemoveProposal:
         pull = rest @ self.combinations.T + self.log_densities
         lift = beta @ self.combinations.T
         rest -= self.diagonal / 2
-        crossed, shares, slope, excess = crossing(rest, beta, self.level)
-        distances, log_nodes = nodes(cube[:, 1], crossed, centre, crossed - slope, slope)
-        return _Lines(chosen, log_weight, centre, beta, pull, lift, crossed, shares, slope, excess, distances, log_nodes)
+        crossed, shares, slope, excess = crossing(rest, beta, self.level, centre)
+        distances, log_nodes = nodes(cube[:, 1], crossed, centre, crossed - slope, slope, self.smooth)
+        lines = _Lines(
+            chosen, log_weight, centre, beta, crossed, shares, slope, excess, pull, lift, distances, log_nodes
+        )
+        lines.gains = [loss_beyond(beta, shares, excess, distance) for distance in distances]
+        lines.parts, lines.log_density = self._densities(lines, distances[_ANCHOR], lines.gains[_ANCHOR])
+        return lines
 
-    def _densities(self, lines, place, loss):
-        """Log densities, relative to q, of all components at the places t of the lines with losses Y: (lines, components)."""
-        values = lines.lift * place[:, None]
-        values += lines.pull
-        tuples = [k * loss - log_mean + math.log(share) for k, log_mean, share in self.tuples]
-        return np.concatenate([np.stack(tuples, axis=1), values], axis=1) if tuples else values
+    def _densities(self, lines, distance, gain):
+        """Densities of all components relative to q, this far beyond the crossings, where Y is epsilon + gain.
+
+        Returns (those of each component over their sum, log of the sum): (lines, components), (lines,).
+        """
+        count = len(self.tuples)
+        values = np.empty((len(gain), count + lines.lift.shape[1]))
+        np.multiply(lines.lift, (lines.crossed + distance)[:, None], out=values[:, count:])
+        values[:, count:] += lines.pull
+        for i, (k, log_mean, share) in enumerate(self.tuples):
+            values[:, i] = k * (self.epsilon + gain) - log_mean + math.log(share)
+        top = np.max(values, axis=1)
+        values -= top[:, None]
+        np.exp(values, out=values)
+        total = np.sum(values, axis=1)
+        values /= total[:, None]
+        return values, top + np.log(total)
+
+    def _densities_at(self, lines, i):
+        """The same at place i, from those at one place where their growth between the two is no danger: (values, log factor)."""
+        if i == _ANCHOR:
+            return lines.parts, lines.log_density
+        change = lines.distances[i] - lines.distances[_ANCHOR]
+        if np.max(np.abs(change)) * self.largest_lift > _LARGEST:
+            return self._densities(lines, lines.distances[i], lines.gains[i])
+        count = len(self.tuples)
+        values = np.empty_like(lines.parts)
+        np.multiply(lines.lift, change[:, None], out=values[:, count:])
+        for j, (k, _, _) in enumerate(self.tuples):
+            values[:, j] = k * (lines.gains[i] - lines.gains[_ANCHOR])
+        np.exp(values, out=values)
+        values *= lines.parts
+        return values, lines.log_density
 
     def _integrals(self, lines, log_scale):
         result = np.zeros((3, len(lines.crossed)))
-        for distance, log_node in zip(lines.distances, lines.log_nodes):
-            gain = loss_beyond(lines.beta, lines.shares, lines.excess, distance)
-            densities = self._densities(lines, lines.crossed + distance, self.epsilon + gain)
-            weight = np.exp(log_node + lines.log_weight + self.epsilon - log_sum(densities) - log_scale)
+        border = self._border(lines, log_scale)
+        for i, (gain, log_node) in enumerate(zip(lines.gains, lines.log_nodes)):
+            densities, log_factor = self._densities_at(lines, i)
+            weight = np.exp(log_node + lines.log_weight + self.epsilon - log_factor - log_scale)
+            weight /= np.sum(densities, axis=1)
             result[0] += weight * np.expm1(gain)
             result[2] -= weight
-        result[1] = -self._border(lines, log_scale) * np.einsum("ij,ij->i", lines.shares @ self.gram, lines.shares)
+        result[1] = -border * np.einsum("ij,ij->i", lines.shares @ self.gram, lines.shares)
         return result
 
     def _border(self, lines, log_scale):
         """Weights of the crossings in integrals over the border Y = epsilon with w^2 E_Q's density of w there."""
-        at_crossing = log_sum(self._densities(lines, lines.crossed, self.epsilon + lines.excess))
-        density = -((lines.crossed - lines.centre) ** 2) / 2 - LOG_ROOT_TAU + lines.log_weight - at_crossing
-        return np.where(lines.excess == 0, np.exp(density + self.epsilon - log_scale) / lines.slope, 0.0)
+        density = -((lines.crossed - lines.centre) ** 2) / 2 - LOG_ROOT_TAU + lines.log_weight
+        density -= self._densities(lines, 0.0, lines.excess)[1]
+        return np.where(lines.excess < 1e-6, np.exp(density + self.epsilon - log_scale) / lines.slope, 0.0)
 
     def gradient(self, rng, size, log_scale):
         """d delta / d gram over exp(log_scale), averaged over `size` lines: shape (b, b)."""
@@ -318,7 +355,7 @@ class AddProposal:
         for _ in range(60):
             step = self.gram @ weights
             norm = math.sqrt(weights @ step)
-            crossed, shares, _, _ = crossing(-self.diagonal[None] / 2, step[None] / norm, self.level)
+            crossed, shares, _, _ = crossing(-self.diagonal[None] / 2, step[None] / norm, self.level, np.inf)
             if -crossed[0] > largest:
                 best, largest = weights, -crossed[0]
             change = shares[0] - weights
@@ -329,7 +366,7 @@ class AddProposal:
 
     def _fit(self, rng):
         """Directions across the line with the curvature of the boundary, and how much of each shrinkage."""
-        crossed, shares, slope, _ = crossing(-self.diagonal[None] / 2, self.beta[None], self.level)
+        crossed, shares, slope, _ = crossing(-self.diagonal[None] / 2, self.beta[None], self.level, np.inf)
         root = factor(self.gram)
         along = root.T @ self.combination / self.norm
         across = root - np.outer(root @ along, along)
@@ -337,6 +374,7 @@ class AddProposal:
         pressure = math.exp(-crossed[0] ** 2 / 2 - LOG_ROOT_TAU - special.log_ndtr(crossed[0]))
         bends, directions = np.linalg.eigh((hessian + hessian.T) / 2)
         order = np.argsort(-bends)[: max(1, len(bends) - 1)] if len(bends) > 1 else np.arange(0)
+        self.nearest = crossed[0]
         self.bends = np.maximum(bends[order], 0) * pressure / slope[0]
         self.root = across @ directions[:, order]
         self.shares = np.array([1.0])
@@ -382,7 +420,7 @@ class AddProposal:
         log_weight = -log_sum(np.stack(parts, axis=1))
         rest = place @ self.root.T - self.diagonal / 2
         beta = np.broadcast_to(self.beta, rest.shape)
-        crossed, shares, slope, excess = crossing(rest, beta, self.level)
+        crossed, shares, slope, excess = crossing(rest, beta, self.level, self.nearest)
         zeros = np.zeros(len(rest))
         # The same places as beyond a crossing, mirrored.
         distances, log_nodes = nodes(cube[:, 1], -crossed, zeros, -crossed, slope)
