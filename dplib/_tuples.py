@@ -114,8 +114,7 @@ class RemoveSampler:
             part = slice(start, start + _ROWS)
             result[part] = self._line(base[part], slopes[part], offsets[part], logs[part])
         result *= math.exp(self.log_slack + (self.law.size + 1) * self.slack)
-        result[~valid] = 1.0
-        return np.minimum(result, 1.0)
+        return _capped(result, valid)
 
     def _line(self, base, slopes, offsets, logs):
         """sum_i step phi(t_i) payoff(t_i) over the lattice t_i = step (i + offset) inside the reach."""
@@ -328,8 +327,7 @@ class AddSampler:
             payoff = -np.expm1(np.minimum(0.0, self.epsilon - self.slack + log_w))
             result += np.where(resolved, payoff, 1.0)
         result *= 1 / _LINE_POINTS
-        result[~valid] = 1.0
-        return np.minimum(result, 1.0)
+        return _capped(result, valid)
 
 
 def add_sampler(factor, epsilon):
@@ -388,6 +386,15 @@ def half_space(gram, epsilon):
 
 
 # ------------------------------------------------------------------------------- normals
+
+
+def _capped(result, valid):
+    """Samples clipped to 1; those from unresolved normals count as 1."""
+    if result.max(initial=0.0) > 1 + 1e-5:
+        raise ArithmeticError(
+            f"a sample exceeds its bound, {result.max():.6g} times: the certificate is void"
+        )
+    return np.where(valid, np.minimum(result, 1.0), 1.0)
 
 
 def _normals(rng, shape):

@@ -148,8 +148,11 @@ def test_samples_stay_below_their_bound(common):
 
 
 def test_smaller_bound_is_noticed():
-    """A bound that were too small would clip: where the line is short, samples come within a factor three of it."""
-    assert draw(remove(np.full((4, 4), 0.01), 0.0, 8), 4).max() > 0.35
+    """A bound that is too small is an error: where the line is short, samples come within a factor three of it."""
+    sampler = remove(np.full((4, 4), 0.01), 0.0, 8)
+    assert draw(sampler, 4).max() > 0.35
+    with pytest.raises(ArithmeticError, match="a sample exceeds its bound"):
+        draw(dataclasses.replace(sampler, bound=sampler.bound / 4), 4)
 
 
 def test_common_direction():
