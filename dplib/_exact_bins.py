@@ -46,7 +46,8 @@ def bracket(gram, epsilon, side) -> Bracket:
         # The larger the modes, the larger delta [M-K].
         value = gaussian.log_delta(math.sqrt(norm_squared) * (1 + sign * _ROUNDING), epsilon)
         ends.append(math.exp(min(value + sign * gaussian.TAIL_ERROR * (1 + abs(value)), 0.0)))
-    return Bracket(*ends, "closed form")
+    # Below the smallest float the upper end must not become 0.
+    return Bracket(ends[0], max(ends[1], _lognormal.FLOOR), "closed form")
 
 
 def epsilon_bracket(gram, delta, side) -> Bracket:
