@@ -1,0 +1,229 @@
+"""The statements of chapter 15, each checked without the library's samplers: by enumeration, on grids, by hand."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+MODES = np.array([[0.75, 0.05], [0.5, 0.45], [0.1, 0.7]])
+GRAM = MODES @ MODES.T
+
+
+def _plane(reach=10.0, points=901):
+    axis = np.linspace(-reach, reach, points)
+    u = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    q = np.exp(-np.sum(u**2, axis=-1) / 2) / (2 * math.pi) * (axis[1] - axis[0]) ** 2
+    return u, q
+
+
+def _ratio(u, modes=MODES):
+    return np.mean(np.exp(u @ modes.T - np.sum(modes**2, axis=1) / 2), axis=-1)
+
+
+def _deltas(epsilon, modes=MODES):
+    u, q = _plane()
+    ratio, alpha = _ratio(u, modes), math.exp(epsilon)
+    return np.sum(q * np.maximum(ratio - alpha, 0)), np.sum(q * np.maximum(1 - alpha * ratio, 0))
+
+
+def _random_gram(bins, rng):
+    a = np.abs(rng.standard_normal((bins, rng.integers(1, 5))))
+    own, shared = rng.choice([0.0, 1.0, 5.0], size=2)
+    gram = a @ a.T + own * np.eye(bins) + shared
+    return rng.choice([0.05, 0.3, 1.0, 3.0]) * gram / np.diag(gram).mean()
+
+
+def _compositions(total, parts):
+    if parts == 1:
+        return [(total,)]
+    return [(i, *rest) for i in range(total + 1) for rest in _compositions(total - i, parts - 1)]
+
+
+def test_estimator_needs_the_gram_matrix_only():
+    """[N-MC] b normals with covariance Gamma give the same mean as the grid, in both directions."""
+    rng, runs, epsilon = np.random.default_rng(1), 200_000, 0.5
+    g = rng.standard_normal((runs, 3)) @ np.linalg.cholesky(GRAM + 1e-12 * np.eye(3)).T
+    for direction, truth in zip(("remove", "add"), _deltas(epsilon)):
+        y = g - np.diag(GRAM) / 2
+        if direction == "remove":
+            y = y + GRAM[rng.integers(3, size=runs)]
+        loss = special.logsumexp(y, axis=1) - math.log(3)
+        x = np.maximum(1 - np.exp(epsilon - (loss if direction == "remove" else -loss)), 0)
+        assert 0 <= x.min() and x.max() < 1
+        assert abs(x.mean() - truth) < 4 * x.std() / math.sqrt(runs)
+
+
+def test_relative_variance_lies_between_its_bounds():
+    """[N-MC] 1/p - 1 <= relative variance <= 1/delta - 1, on a grid; and the second moment from the curve."""
+    u, q = _plane()
+    loss = np.log(_ratio(u))
+    for epsilon in (0.3, 1.0):
+        x = np.maximum(1 - np.exp(epsilon - loss), 0)
+        p = q * np.exp(loss)
+        delta, positive, second = np.sum(p * x), np.sum(p[x > 0]), np.sum(p * x**2)
+        relvar = second / delta**2 - 1
+        assert 1 / positive - 1 <= relvar <= 1 / delta - 1
+        step = np.linspace(0, 6, 241)
+        curve = np.array([np.sum(p * np.maximum(1 - np.exp(epsilon + s - loss), 0)) for s in step])
+        assert np.trapezoid(2 * np.exp(-2 * step) * curve, step) == pytest.approx(second, rel=2e-3)
+
+
+def test_verified_release_is_private():
+    """[N-2.1] For any acceptance probability the rule allows, the procedure's delta is at most the final one."""
+    from dplib import montecarlo
+
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        final = 10 ** rng.uniform(-6, -1)
+        true = min(1.0, final * 10 ** rng.uniform(-1, 1))
+        accept = rng.uniform(0, 1) if true <= final else rng.uniform(0, final)
+        assert accept * true <= final * (1 + 1e-12)
+    for final, threshold in ((0.01, 0.008), (1e-3, 5e-4), (1e-4, 9e-5)):
+        m = montecarlo.verification_samples(threshold, final)
+        assert stats.binom.cdf(math.floor(threshold * m), m, final) <= final
+
+
+def test_published_sample_sizes():
+    """[N-2.1] 5.4e7, 2.2e8 and 9.1e8 samples for thresholds 8, 9 and 9.5 millionths."""
+    from dplib import montecarlo
+
+    for threshold, published in ((8e-6, 5.4e7), (9e-6, 2.2e8), (9.5e-6, 9.1e8)):
+        assert montecarlo.verification_samples(threshold, 1e-5) == pytest.approx(published, rel=0.02)
+
+
+def test_line_is_convex_and_its_integral_unbiased():
+    """[A-17] Y is convex and increasing along modes; both line estimators have the grid's mean."""
+    rng, runs, epsilon = np.random.default_rng(3), 40_000, 1.0
+    remove, add = _deltas(epsilon)
+    centres = np.array([3.0 * m / np.linalg.norm(m) for m in (*MODES, MODES.sum(axis=0))])
+    which = np.arange(runs) % len(centres)
+    v = centres[which] / 3.0
+    perp = rng.standard_normal((runs, 2))
+    perp -= np.sum(perp * v, axis=1, keepdims=True) * v
+    line = lambda t: np.log(_ratio(perp + t * v))
+    along = np.stack([line(t) for t in np.linspace(-4, 8, 25)])
+    assert np.diff(along, axis=0).min() >= 0 and np.diff(along, 2, axis=0).min() > -1e-12
+
+    def crossing(level):
+        low, high = np.full((runs, 1), -60.0), np.full((runs, 1), 60.0)
+        for _ in range(60):
+            middle = (low + high) / 2
+            above = line(middle)[:, None] > level
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return high[:, 0]
+
+    tail = stats.norm.sf(crossing(epsilon) - 3.0)
+    u = perp + (3.0 + stats.norm.isf(tail * rng.random(runs)))[:, None] * v
+    weight = np.mean(np.exp(u @ centres.T - 4.5), axis=1)
+    x = tail * (_ratio(u) - math.exp(epsilon)) / weight
+    assert abs(x.mean() - remove) < 4 * x.std() / math.sqrt(runs)
+
+    slopes, base = v @ MODES.T, perp @ MODES.T - np.diag(GRAM) / 2
+    t = crossing(-epsilon)[:, None]
+    pieces = np.exp(base + slopes**2 / 2) * special.ndtr(t - slopes)
+    x = special.ndtr(t[:, 0]) - math.exp(epsilon) * pieces.mean(axis=1)
+    for i in range(len(centres)):  # every direction on its own
+        part = x[which == i]
+        assert abs(part.mean() - add) < 4 * part.std() / math.sqrt(len(part))
+
+
+def test_tuple_identity():
+    """[A-15] The sum over all tuples of weight times bounded payoff is delta (remove), on a grid."""
+    u, q = _plane(12.0, 701)
+    ratio, epsilon, kappa = _ratio(u), 1.0, 3
+    payoff = np.maximum(ratio - math.exp(epsilon), 0) / ratio**kappa
+    total = 0.0
+    for tuple_ in product(range(3), repeat=kappa):
+        n = np.bincount(tuple_, minlength=3)
+        pairs = (n @ GRAM @ n - n @ np.diag(GRAM)) / 2
+        centre = n @ MODES
+        total += 3.0**-kappa * np.exp(pairs) * np.sum(q * np.exp(u @ centre - centre @ centre / 2) * payoff)
+    assert total == pytest.approx(np.sum(q * np.maximum(ratio - math.exp(epsilon), 0)), rel=1e-6)
+    peak = (1 - 1 / kappa) ** (kappa - 1) / kappa * math.exp((1 - kappa) * epsilon)
+    assert payoff.max() <= peak * (1 + 1e-12)
+
+
+def test_half_space_contains_the_region():
+    """[A-15] Y < -epsilon implies the half-space, for random weights; so Phi(-r_0) bounds delta (add)."""
+    rng, epsilon = np.random.default_rng(4), 0.5
+    u, _ = _plane(8.0, 401)
+    inside = u[np.log(_ratio(u)) < -epsilon]
+    add = _deltas(epsilon)[1]
+    for weights in rng.dirichlet(np.full(3, 0.7), size=300):
+        direction, spread = weights @ MODES, weights @ GRAM @ weights
+        cost = weights @ np.diag(GRAM) / 2 + np.sum(special.xlogy(weights, 3 * weights))
+        distance = (epsilon - cost) / math.sqrt(spread)
+        assert np.all(inside @ direction < -distance * math.sqrt(spread) + 1e-9)
+        assert add <= stats.norm.cdf(-distance) + 1e-9
+
+
+def test_capital_is_a_martingale():
+    """[A-15] Enumerated exactly: E prod (1 - bet (x - mean)) = 1, with bets that follow the past."""
+    values, chances = np.array([0.0, 0.3, 1.0]), np.array([0.7, 0.2, 0.1])
+    mean = chances @ values
+    expected, ruin = 0.0, 0.0
+    for path in product(range(3), repeat=7):
+        capital, probability, last = 1.0, 1.0, 0.0
+        for i in path:
+            capital *= 1 - (0.2 + 0.5 * last) * (values[i] - mean)
+            probability *= chances[i]
+            last = values[i]
+        expected += probability * capital
+        ruin += probability * (capital >= 1.2)
+    assert expected == pytest.approx(1, abs=1e-12)
+    assert ruin <= 1 / 1.2
+
+
+def test_splitting_is_a_dilation():
+    """[A-16] Discrete laws: E F(sum T) + correction <= E F(sum X) <= E F(sum T) for convex F."""
+    rng, grid = np.random.default_rng(5), np.linspace(0, 4, 9)
+    for _ in range(50):
+        points = [rng.uniform(0, 4, size=3) for _ in range(3)]
+        strike = rng.uniform(1, 10)
+        f = lambda s, k=strike: np.maximum(s - k, 0)
+        truth = upper = lower = 0.0
+        for chosen in product(range(3), repeat=3):
+            x = np.array([points[j][i] for j, i in enumerate(chosen)])
+            cell = np.searchsorted(grid, x) - 1
+            up = (x - grid[cell]) / 0.5
+            truth += f(x.sum()) / 27
+            for side in product((0, 1), repeat=3):
+                chance = np.prod(np.where(side, up, 1 - up)) / 27
+                t = grid[cell + np.array(side)]
+                upper += chance * f(t.sum())
+                lower += chance * (f(t.sum()) + (t.sum() > strike) * (x.sum() - t.sum()))
+        assert lower <= truth + 1e-12 and truth <= upper + 1e-12
+
+
+def test_part_above_the_strike_in_closed_form():
+    """[A-16] The part of delta (remove) in which some X_j exceeds the strike, for discrete laws."""
+    values, chances, b, strike = np.array([0.2, 1.0, 3.5]), np.array([0.5, 0.35, 0.15]), 3, 3.0
+    direct = 0.0
+    for chosen in product(range(3), repeat=b):
+        x = values[list(chosen)]
+        if x.max() > strike:
+            direct += np.prod(chances[list(chosen)]) * (x.sum() - strike)
+    low = values <= strike
+    p0, p1, mean = chances[low].sum(), (chances * values)[low].sum(), chances @ values
+    assert b * (mean - p1 * p0 ** (b - 1)) - strike * (1 - p0**b) == pytest.approx(direct, rel=1e-12)
+
+
+def test_range_of_the_weights_by_enumeration():
+    """[A-15] The library's bound on rho is at least the largest rho of all compositions, for its own weights."""
+    from dplib import _range
+
+    rng = np.random.default_rng(6)
+    for _ in range(60):
+        bins, kappa = int(rng.integers(2, 6)), int(rng.integers(2, 8))
+        gram = _random_gram(bins, rng)
+        law = _range.fit(_range.Shares(gram, kappa), kappa)
+        shares = np.array(_compositions(kappa, bins)) / kappa
+        pull = shares @ gram
+        spread = np.sum(pull * shares, axis=1)
+        zeta = np.mean(np.exp(law.levels[:, None, None] * gram - np.diag(gram) / 2), axis=2)
+        totals = np.sum(zeta**kappa, axis=1)
+        exponent = kappa * law.levels[:, None] * pull[:, None, :] - kappa**2 / 2 * spread[:, None, None]
+        inverse = np.einsum("t,ntj->n", law.weights / totals, np.exp(exponent))
+        assert np.max(1 / inverse) <= law.ratio
