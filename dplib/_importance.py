@@ -102,8 +102,9 @@ def run(estimator, *, samples=None, relative_error=0.01) -> Sampled:
         samples = check.whole("samples", samples, at_least=1, at_most=2**40)
         return _summary(estimator, -(-samples // BLOCKS), 0)
     relative_error = check.real("relative_error", relative_error, at_least=1e-5, at_most=0.5)
-    # Sobol points need fewer lines than the variance of single ones says: start with a fraction.
-    wanted = estimator.relative_variance / relative_error**2 / (4 * BLOCKS)
+    # Sobol points need fewer lines than the variance of single ones says, the more so where it is small.
+    wanted = estimator.relative_variance / relative_error**2 / BLOCKS
+    wanted *= 0.6 if estimator.relative_variance > 0.3 else 0.25
     size = _FEWEST
     while size < wanted and size < _MOST // BLOCKS:
         size *= 2
@@ -111,8 +112,8 @@ def run(estimator, *, samples=None, relative_error=0.01) -> Sampled:
         result = _summary(estimator, size, attempt)
         if result.relative_error <= relative_error or size >= _MOST // BLOCKS:
             return result
-        size *= 2 if result.relative_error < 2 * relative_error else 4
-        size = min(size, _MOST // BLOCKS)
+        missing = math.log2(result.relative_error / relative_error)
+        size = min(size << max(1, math.ceil(1.9 * missing)), _MOST // BLOCKS)
 
 
 def block_task(estimator, size, rng, _):
@@ -196,5 +197,5 @@ def _newton(make, slope_of, place, delta, samples, relative_error, zero_allowed)
         # After some steps without an end, ever smaller ones.
         bound = max(place, 1.0) * (1.0 if step < _STEPS // 2 else 0.1)
         place = max(place + min(max(move, -bound), bound), lowest)
-        like = estimator if gap < 2 else None
+        like = estimator if gap < 3 else None
     raise ArithmeticError(f"no convergence towards delta = {delta!r}; last tried {place!r}")

@@ -32,7 +32,9 @@ _PILOT = 1024
 _CHUNK = 512
 _LARGEST = 600.0  # changes of log densities that are safe to exponentiate
 _ANCHOR = 2  # the place on a line whose densities the others start from
-_RISE = 1.03
+_RISE = 1.03  # a group is left out where that costs no more variance
+_REFINE = 0.2  # relative variance of a line that is not worth a second look
+_LEAST = 0.05
 
 
 def points(rng, size, dimensions):
@@ -91,13 +93,33 @@ class RemoveProposal:
     def _fit(self, rng, like):
         kinds = (*_TUPLES, *_LADDER) if like is None else like.kinds
         groups, kinds = self._groups(kinds, rng)
-        if like is None or len(kinds) < len(like.kinds):
-            shares, rough = self._best_shares(groups, rng)
-        else:
-            shares, rough = like.group_shares, like.log_scale
+        if like is not None and len(kinds) == len(like.kinds):
+            self._take(groups, kinds, like.group_shares)
+            self._look(rng, like.log_scale)
+            return
+        shares, rough = self._best_shares(groups, rng, 128)
+        self._take(groups, kinds, shares)
+        self._look(rng, rough)
+        if self.relative_variance > _REFINE:
+            # Several bins matter together: a finer ladder, more lines, and no group is left out.
+            groups, kinds = self._groups(self._near(), rng)
+            shares, rough = self._best_shares(groups, rng, 384, least=_LEAST)
+            self._take(groups, kinds, shares)
+            self._look(rng, rough)
+
+    def _near(self):
+        """The kinds with a large share, and neighbours of theirs."""
+        large = min(np.max(self.group_shares), 0.15)
+        kinds = [kind for kind, share in zip(self.kinds, self.group_shares) if share >= large]
+        centres = {round(kind * factor_, 3) for kind in kinds if not isinstance(kind, int) for factor_ in (0.75, 1.0, 1.35)}
+        return [kind for kind in kinds if isinstance(kind, int)][-1:] + sorted(centres or {3.0, 6.0})
+
+    def _take(self, groups, kinds, shares):
         self.kinds = [kind for kind, share in zip(kinds, shares) if share > 0]
         self.group_shares = shares[shares > 0]
         self._use([group for group, share in zip(groups, shares) if share > 0], self.group_shares)
+
+    def _look(self, rng, rough):
         values = self.lines(rng, _PILOT, rough)[0]
         self.log_scale = rough + math.log(np.mean(values))
         self.relative_variance = float(np.var(values) / np.mean(values) ** 2)
@@ -151,13 +173,13 @@ class RemoveProposal:
             best[better], height[better] = (start + distance)[better], value[better]
         return profile * best[:, None], height
 
-    def _best_shares(self, groups, rng):
+    def _best_shares(self, groups, rng, per_group, least=0.0):
         """Shares of the groups that make the variance of a line small, from a pilot with equal shares."""
         count = len(groups)
         self._use(groups, np.full(count, 1 / count))
         starts = np.concatenate([np.arange(len(self.tuples)), len(self.tuples) + np.cumsum([0, *self.group_sizes[:-1]])])
         labels, log_terms, log_groups, log_weight = [], [], [], []
-        for lines in self._parts(rng, max(_PILOT, 128 * count)):
+        for lines in self._parts(rng, per_group * count):
             labels.append(np.searchsorted(starts, lines.chosen + len(self.tuples), side="right") - 1)
             log_weight.append(lines.log_weight)
             terms, densities = [], []
@@ -172,7 +194,7 @@ class RemoveProposal:
         log_weight = np.concatenate(log_weight)
         log_terms = np.concatenate(log_terms, axis=1)  # (places, lines)
         log_groups = np.concatenate(log_groups, axis=1)  # (places, lines, groups)
-        per_group = np.maximum(np.bincount(label, minlength=count), 1)
+        drawn = np.maximum(np.bincount(label, minlength=count), 1)
         rough = float(np.max(log_terms - log_sum(log_groups - math.log(count))))
         log_terms = log_terms - rough
 
@@ -180,8 +202,8 @@ class RemoveProposal:
             with np.errstate(divide="ignore"):
                 density = log_sum(log_groups + np.log(shares))
             lines = np.sum(np.exp(np.clip(log_terms - density, -300, 300)), axis=0)
-            second = np.bincount(label, lines**2, count) / per_group
-            calm = np.bincount(label, lines**2 * np.exp(np.clip(-log_weight, -50, 50)), count) / per_group
+            second = np.bincount(label, lines**2, count) / drawn
+            calm = np.bincount(label, lines**2 * np.exp(np.clip(-log_weight, -50, 50)), count) / drawn
             return second, calm
 
         def improved(shares, steps):
@@ -192,14 +214,15 @@ class RemoveProposal:
             return shares, np.sum(shares * moments(shares)[0])
 
         shares, value = improved(np.full(count, 1 / count), 10)
-        while np.count_nonzero(shares > 0) > 1:
+        while not least and np.count_nonzero(shares > 0) > 1:
             weakest = np.argmin(np.where(shares > 0, shares, np.inf))
             without = np.where(np.arange(count) == weakest, 0.0, shares)
             without, new_value = improved(without / np.sum(without), 5)
             if new_value > _RISE * value:
                 break
             shares, value = without, min(value, new_value)
-        return shares, rough + self.epsilon
+        shares = np.maximum(shares, least)
+        return shares / np.sum(shares), rough + self.epsilon
 
     def _use(self, groups, shares):
         centres = [(g, s) for g, s in zip(groups, shares) if not isinstance(g[0], int)]
