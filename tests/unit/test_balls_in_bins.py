@@ -53,11 +53,11 @@ def test_reference_values(row):
     assert gram[-1, -1] == pytest.approx(row["mode_norm2_last"], rel=1e-12)
     assert gram[0, 1] == pytest.approx(row["gram_01"], rel=1e-12)
     for side in ("remove", "add"):
-        found = training.delta(row["eps"], side, "estimate", samples=2048, seed=4)
+        found = training.delta(row["eps"], side, "estimate", samples=1024, seed=4)
         truth = row[f"delta_{side}"]
         if row[f"{side}_ok"]:
             assert abs(found.value - truth) <= 4 * math.hypot(found.standard_error, row[f"se_{side}"])
-            assert found.standard_error < 0.06 * found.value
+            assert found.standard_error < 0.08 * found.value
         else:
             assert 0.1 < found.value / truth < 10
 
@@ -215,12 +215,16 @@ def test_where_an_exact_bracket_fails_auto_estimates(monkeypatch):
 
 
 def test_certified_epsilon_is_a_little_above_the_estimate(tmp_path):
-    proved = SMALL.epsilon(1e-3, method="certificate", samples=2**14, checkpoint=tmp_path / "kept")
+    proved = SMALL.epsilon(1e-3, method="certificate", samples=2**13, checkpoint=tmp_path / "kept")
     estimate = SMALL.epsilon(1e-3, method="estimate")
     assert estimate.value <= proved.upper <= 1.03 * estimate.value
     assert proved.failure_probability == 1e-9 and any(tmp_path.iterdir())
-    # Met without any epsilon.
-    assert SMALL.epsilon(0.9, method="certificate", samples=2**12).upper == 0
+
+
+def test_where_no_candidate_is_certified_more_samples_are_asked_for(monkeypatch):
+    monkeypatch.setattr(dplib._certified, "_MARGINS", (-6.0,))
+    with pytest.raises(ValueError, match="samples must be more to certify an epsilon up to"):
+        SMALL.epsilon(1e-3, method="certificate", samples=2**12)
 
 
 SIGNED = matrices.dense([[1.0, 0.0, 0.0], [-0.2, 1.0, 0.0], [0.6, 0.5, 1.0]], signed=True)
@@ -270,6 +274,23 @@ def test_exact_noise_is_the_smallest(direction):
 def test_exact_noise_for_small_and_large_delta(delta):
     found = dplib.calibrate(IDENTITY, epsilon=0.5, delta=delta, method="exact")
     assert found.delta(0.5).upper == pytest.approx(delta, rel=2e-4) and found.delta(0.5).upper <= delta
+
+
+def test_the_search_for_noise_walks_around_places_without_a_bracket():
+    """Towards more noise and towards less; where nothing can be computed at all it says so."""
+
+    def excess(x):
+        if x > 1.6 or x < -1.6:
+            raise NoBracketError("too far")
+        return 1.55 - x
+
+    for start, step in ((0.0, 0.5), (0.0, 1.5), (1.58, -0.1)):
+        low, high = dplib._exact_bins._ends(excess, start, step)
+        assert low <= 1.55 <= high and excess(low) >= 0 >= excess(high)
+    with pytest.raises(NoBracketError):
+        dplib._exact_bins._ends(excess, 2.0, 0.5)
+    # Already on the other side: both ends are where the search began.
+    assert dplib._exact_bins._ends(excess, 1.58, 0.5) == (1.58, 1.58)
 
 
 @pytest.mark.parametrize("direction", ["remove", "both"])
