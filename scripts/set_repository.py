@@ -17,6 +17,7 @@ from bootstrap_cell import ROOT, repository
 SKIPPED = {
     ".git",
     ".venv",
+    ".venv-jax-privacy",
     "_build",
     "__pycache__",
     ".ipynb_checkpoints",

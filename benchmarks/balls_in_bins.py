@@ -1,0 +1,163 @@
+"""Claims: balls in bins, delta to 1% in half a second and 64 MB at any delta; the exact method for
+independent noise in 0.1 s; the noise multiplier to 0.1% in a second; reference values reproduced.
+
+A call starts from the parameters (Gram matrix, proposal, samples, both directions unless a row says
+one). "Samples saved" is the number of plain samples for the same standard error over ours (remove).
+Working memory is what a new process adds at its peak to what it held before the call; a small call
+before it loads SciPy. Seconds are CPU seconds on one thread.
+"""
+
+import math
+import sys
+
+from _bins_cases import (
+    BATCHES,
+    SIDES,
+    at_target,
+    encoder,
+    mechanism,
+    plain_relative_variance,
+    reference_cases,
+    standard_errors,
+    truth,
+)
+from _common import Report, cpu_clock, in_fresh_process, median, peak_memory, resident_memory
+
+import dplib
+from dplib import _importance
+
+DELTAS = {1e-5: 4e4, 1e-8: 1e7, 1e-10: 1e9}  # delta -> samples to be saved
+TARGETS = [("identity", 1, 1e-5), ("64 bands", 1, 1e-5), ("64 bands", 4, 1e-8), ("counting", 1, 1e-5)]
+
+
+def run_estimate(name, noise, epsilon, rounds):
+    """One estimate in a new process: seconds (median of three), working memory, value, error, lines."""
+    estimate_from_parameters("8 bands", 4.0, 1.0, BATCHES)
+    encoder(name, rounds=rounds)
+    before = resident_memory()
+    found = estimate_from_parameters(name, noise, epsilon, rounds)
+    memory = peak_memory() - before
+    _, seconds = cpu_clock(lambda: estimate_from_parameters(name, noise, epsilon, rounds), 3)
+    answer = {"CPU s": median(seconds), "MB": memory, "value": math.exp(found.log_value)}
+    return answer | {"relative error": found.relative_error, "lines": found.samples}
+
+
+def estimate_from_parameters(name, noise, epsilon, rounds):
+    gram = mechanism(name, noise, rounds=rounds).gram() / noise**2
+    return _importance.estimate(gram, epsilon, "remove", relative_error=0.01)
+
+
+def run_calibration(name, epsilon, delta):
+    """Seconds of one calibration, start included, and its noise."""
+    mechanism("8 bands", 4.0, rounds=BATCHES).delta(1.0, method="estimate")
+    start = mechanism(name, 10.0)
+    found, seconds = cpu_clock(
+        lambda: dplib.calibrate(start, epsilon=epsilon, delta=delta, method="estimate"), 3
+    )
+    return {"CPU s": median(seconds), "sigma": found.noise_multiplier}
+
+
+def estimates(report):
+    """delta to 1%: the table, and the claims about seconds, memory and samples."""
+    cases = [("64 bands", 1.0, delta, 2048) for delta in DELTAS]
+    cases += [("64 bands", 4.0, 1e-5, 2048), ("counting", 1.0, 1e-5, 2048), ("counting", 1.0, 1e-8, 2048)]
+    cases += [("identity", 1.0, 1e-8, 2048), ("16 bands", 1.0, 1e-5, 2048), ("64 bands", 1.0, 1e-8, 131_072)]
+    rows = []
+    for name, epsilon, delta, rounds in cases:
+        setting = at_target(name, epsilon, delta, rounds)
+        done = in_fresh_process("balls_in_bins", "run_estimate", name, setting.noise_multiplier, epsilon, rounds)
+        if "failure" in done:
+            report.wrong(f"{name}, {delta:g}: {done['failure']}")
+            continue
+        found, (value, error) = done["answer"], truth(setting, epsilon)
+        plain = plain_relative_variance(setting, epsilon, value)
+        row = {"encoder": name, "rounds": rounds, "epsilon": epsilon, "delta": delta, **found}
+        row["off, s.e."] = standard_errors(found["value"], found["value"] * found["relative error"], value, error)
+        row["samples saved"] = plain / (found["relative error"] ** 2 * found["lines"])
+        rows.append(row)
+        if abs(row["off, s.e."]) > 4:
+            report.wrong(f"{name}, {delta:g}: {found['value']} is not {value}")
+    report.table("Estimates of delta (remove, the larger direction)", rows)
+    report.say("")
+    report.claim("standard error, the largest", max(100 * r["relative error"] for r in rows), at_most=1, unit="%")
+    report.claim("time, the longest", max(r["CPU s"] for r in rows), at_most=0.5, unit="s")
+    report.claim("working memory, the largest", max(r["MB"] for r in rows), at_most=64, unit="MB")
+    for delta, target in DELTAS.items():
+        least = min(r["samples saved"] for r in rows if r["delta"] == delta)
+        report.claim(f"samples saved at delta = {delta:g}, the fewest", least, at_least=target)
+
+
+def references(report):
+    """Every reference value, both directions: the estimate, and the exact bracket where there is one."""
+    rows = []
+    for label, setting, case in reference_cases():
+        for side in SIDES:
+            value, error = case[f"delta_{side}"], case[f"se_{side}"]
+            found = setting.delta(case["eps"], side, method="estimate")
+            row = {"case": label, "direction": side, "reference": value, "estimate": found.value}
+            if case["add_ok"] or side == "remove":
+                row["off, s.e."] = standard_errors(found.value, found.standard_error, value, error)
+                if abs(row["off, s.e."]) > 4:
+                    report.wrong(f"{label}, {side}: {found.value} is not {value}")
+            if case["C"]["kind"] == "identity":
+                bracket = setting.delta(case["eps"], side, method="exact")
+                row |= {"lower": bracket.lower, "upper": bracket.upper}
+                if not bracket.lower - 4 * error <= value <= bracket.upper + 4 * error:
+                    report.wrong(f"{label}, {side}: {value} is not in [{bracket.lower}, {bracket.upper}]")
+            rows.append(row)
+    report.table("Reference values", rows, ["case", "direction", "reference", "estimate", "off, s.e.", "lower", "upper"])
+    off = max(abs(row.get("off, s.e.", 0)) for row in rows)
+    report.say("")
+    report.claim("reference values: largest distance in standard errors", off, at_most=4)
+
+
+def exact(report):
+    """C = I: seconds and width."""
+    rows = []
+    for epsilon in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0):
+        for delta in (1e-5, 1e-10):
+            setting = dplib.calibrate(mechanism("identity", 3.0), epsilon=epsilon, delta=delta)
+            bracket, seconds = cpu_clock(lambda s=setting, e=epsilon: s.delta(e), 3)
+            rows.append(
+                {"epsilon": epsilon, "delta": delta, "sigma": setting.noise_multiplier, "width": bracket.relative_width,
+                 "CPU s": median(seconds), "upper": bracket.upper}
+            )  # fmt: skip
+            if not bracket.lower <= delta * 1.001 or not bracket.upper >= delta * 0.999:
+                report.wrong(f"calibrated to {delta:g} but {bracket}")
+    report.table("Independent noise, exact, both directions", rows)
+    report.say("")
+    report.claim("independent noise: time, the longest", max(r["CPU s"] for r in rows), at_most=0.1, unit="s")
+    report.claim("  relative width, the largest", max(r["width"] for r in rows), at_most=1e-4)
+
+
+def calibrations(report):
+    rows = []
+    for name, epsilon, delta in TARGETS:
+        done = in_fresh_process("balls_in_bins", "run_calibration", name, epsilon, delta)
+        if "failure" in done:
+            report.wrong(f"calibration, {name}: {done['failure']}")
+            continue
+        sigma = done["answer"]["sigma"]
+        value, error = truth(mechanism(name, sigma), epsilon)
+        further, _ = truth(mechanism(name, 1.01 * sigma), epsilon)
+        slope = math.log(further / value) / math.log(1.01)
+        off = math.log(delta / value) / slope
+        row = {"encoder": name, "epsilon": epsilon, "delta": delta, **done["answer"]}
+        rows.append(row | {"sigma off, %": 100 * abs(off), "known to, %": 100 * abs(error / value / slope)})
+    report.table("Noise multiplier for a target (estimates)", rows)
+    report.say("")
+    report.claim("noise multiplier: time, the longest", max(r["CPU s"] for r in rows), at_most=1, unit="s")
+    report.claim("  its error, the largest", max(r["sigma off, %"] for r in rows), at_most=0.1, unit="%")
+
+
+def main():
+    report = Report("balls_in_bins", "Balls in bins: estimates, exact values, calibration")
+    estimates(report)
+    exact(report)
+    calibrations(report)
+    references(report)
+    return report.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
