@@ -18,8 +18,9 @@ from . import _betting, _streams, _tuples
 from ._range import Shares, fit
 
 # Names of the random streams; pilot samples are never used again.
-_PILOT, _FINAL = 1, 2
-_SIZES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 28, 33, 40)
+_PILOT, _FINAL = 4, 5  # 1 to 3 and 6 belong to other uses of a seed: `montecarlo`, `_importance`
+_SIZES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 28, 33, 40, 50, 64, 80, 100, 128, 160, 200)
+_MANY, _LARGEST_OF_MANY = 256, 40  # beyond so many bins longer tuples take too much memory
 _PILOT_BLOCKS = 4  # of the last pilot
 _MARGINS = (1.0, 3.0, 10.0)  # of the candidates, in standard errors
 _START_ERROR = 3e-4  # relative, of delta at the start
@@ -58,7 +59,7 @@ class Plan:
     def predicted(self, samples, failure_probability):
         """About the upper bound that so many samples would give."""
         _, value = _betting.choose_bet(self.pilot, samples, failure_probability)
-        return self.sampler.bound * (value + self.sampler.extra)
+        return min(1.0, self.sampler.bound * (value + self.sampler.extra))
 
     def excess(self, samples, failure_probability):
         """About what `predicted` has above the mean, of which a pilot knows less."""
@@ -84,7 +85,7 @@ def certify(
     gram : shape (b, b), upper bounds of the inner products of the modes in units of the noise, entries >= 0
         (`_bins.gram_upper` divided by sigma squared).
     epsilon : at least 0. side : "remove" or "add".
-    samples : how many, at least 1000. failure_probability : in (0, 1); for a guarantee at delta no larger than delta.
+    samples : how many. failure_probability : in (0, 1); for a guarantee at delta no larger than delta.
     tuple_size : k of the remove direction, or None to choose it by a pilot.
     target : None, or the delta that should be certified. enough : a bound no larger than this is never refused.
     checkpoint : path of a file that keeps finished blocks, or None.
@@ -116,10 +117,11 @@ def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=
     factor = _tuples.factor(np.asarray(gram, dtype=float))
     if side == "add":
         return _pilot(_tuples.add_sampler(factor, epsilon), seed, (0,), _PILOT_BLOCKS)
-    shares = Shares(factor.gram, max(_SIZES) if tuple_size is None else tuple_size)
+    sizes = [size for size in _SIZES if len(factor.gram) <= _MANY or size <= _LARGEST_OF_MANY]
+    shares = Shares(factor.gram, sizes[-1] if tuple_size is None else tuple_size)
     make = partial(_remove_plan, factor, epsilon, shares, samples, failure_probability, seed)
     if tuple_size is None:
-        tuple_size = _best_size(lambda size: make(size, 1).excess(samples, failure_probability))
+        tuple_size = _best_size(sizes, lambda size: make(size, 1).excess(samples, failure_probability))
     return make(tuple_size, _PILOT_BLOCKS)
 
 
@@ -225,24 +227,24 @@ def _pilot(sampler, seed, key, blocks):
     return Plan(sampler, np.concatenate(_streams.run(sampler, blocks, seed=seed, key=(_PILOT, *key))))
 
 
-def _best_size(excess):
+def _best_size(sizes, excess):
     """The tuple size with the least excess(size): three probes, then downhill."""
     costs = {}
 
     def cost(i):
         if i not in costs:
             try:
-                costs[i] = excess(_SIZES[i])
+                costs[i] = excess(sizes[i])
             except ValueError:  # entries too large for tuples of this size
                 costs[i] = math.inf
         return costs[i]
 
     best = min((2, 7, 11), key=cost)
     while True:
-        near = [i for i in (best - 1, best + 1) if 0 <= i < len(_SIZES)]
+        near = [i for i in (best - 1, best + 1) if 0 <= i < len(sizes)]
         better = min(near, key=cost)
         if cost(better) >= cost(best):
-            return _SIZES[best]
+            return sizes[best]
         best = better
 
 

@@ -22,6 +22,7 @@ _CUTS = (0.1, 0.3, 0.5, 0.7, 0.9)
 _COARSE, _FINE = 48, 768  # cells of q per share: for the programme, and for the bound
 _LARGEST_EXPONENT = 120.0  # of kappa: its fifth power must not underflow
 _LARGE = 256  # bins beyond which fewer levels and groups of shares are enough
+_LONG = 40  # tuples beyond which groups of shares are enough
 _ALLOWANCE = 1e-9  # relative, far above the rounding of the logarithms below
 
 
@@ -147,9 +148,9 @@ def _log_terms(shares, size, levels, clusters, tops, log_totals, ranges, cells):
 
 
 def _groups(size, bins):
-    """The possible largest counts, 1 .. size, in groups (fewest, most): each alone unless the matrix is large."""
+    """The possible largest counts, 1 .. size, in groups (fewest, most): each alone unless there are too many."""
     counts = list(range(-(-size // bins), size + 1))
-    if bins <= _LARGE:
+    if bins <= _LARGE and size <= _LONG:
         return [(count, count) for count in counts]
     groups = []
     while counts:

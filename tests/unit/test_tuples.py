@@ -387,6 +387,20 @@ def _small_pilot(gram, epsilon):
     return draw(sampler, 1).mean() * sampler.bound
 
 
+def test_small_epsilon_takes_long_tuples():
+    """[C-6] Nearly Gaussian, epsilon = 0.1: tuples of about sqrt(2 log(1/delta)) / mu indices; the bound is within 1%."""
+    mu = 0.03
+    plan = _certificate.prepare(np.full((3, 3), mu**2), 0.1, "remove", 2**17, 1e-9, 0)
+    assert plan.sampler.size > 40
+    assert plan.estimate == pytest.approx(gaussian.delta(mu, 0.1), rel=5e-3)
+    assert plan.predicted(2**17, 1e-9) < 1.01 * plan.estimate
+
+
+def test_hardly_any_noise():
+    """The bound never exceeds 1, and a delta of nearly 1 is no error."""
+    assert _certificate.certify(np.full((1, 1), 26.6), 0.1, "remove", 2**13, 1e-3, 1).upper == 1.0
+
+
 def test_workers_do_not_matter():
     """The sampler travels to other processes, and the blocks do not depend on who draws them."""
     import joblib
