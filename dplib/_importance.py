@@ -28,6 +28,7 @@ BLOCKS = 16  # independent blocks, whose scatter gives the standard error
 _PILOT, _RUN = 2, 3  # first keys of the random streams
 _FEWEST, _MOST = 32, 2**22  # lines of a block, of all blocks
 _STEPS = 60
+_LOWEST = -1e4  # log of the smallest delta of a fixed batch that is looked at
 _CLOSE = 0.1  # in log delta: the last step of Newton's method may be so long
 
 
@@ -50,6 +51,9 @@ class Estimator:
         self.epsilon = check.epsilon(epsilon)
         check.choice("side", side, ("remove", "add"))
         seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
+        largest = math.sqrt(np.max(np.diag(self.gram)))
+        if gaussian.log_delta(largest, self.epsilon) < _LOWEST:
+            raise ValueError(f"epsilon must be smaller for this noise: delta is below exp({_LOWEST:g}); got {epsilon!r}")
         rng = _streams.generator(seed, (_PILOT, int(side == "add")), 0)
         make = RemoveProposal if side == "remove" else AddProposal
         self.side, self.seed = side, seed

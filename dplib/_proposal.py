@@ -163,14 +163,23 @@ class RemoveProposal:
         rest = np.broadcast_to(-self.diagonal, step.shape) / 2
         start, shares, _, excess = crossing(rest, step, self.level, np.inf)
         start = np.maximum(start, 1e-3 / np.sqrt(norm))
+        unit = start + 1 / np.sqrt(norm)
         best, height = np.zeros(len(step)), np.full(len(step), -np.inf)
-        for factor_ in np.geomspace(1e-3, 3, 48):
-            distance = factor_ * (start + 1 / np.sqrt(norm))
-            loss = self.epsilon + loss_beyond(step, shares, excess, distance)
-            with np.errstate(divide="ignore"):
-                value = loss + np.log(-np.expm1(np.minimum(self.epsilon - loss, -1e-300))) - (start + distance) ** 2 * norm / 2
-            better = value > height
-            best[better], height[better] = (start + distance)[better], value[better]
+        middle, factors = np.zeros(len(step)), np.geomspace(1e-3, 3, 32)[:, None] * unit
+        for round_ in range(8):
+            for distance in middle + factors:
+                distance = np.maximum(distance, 0.0)
+                gain = loss_beyond(step, shares, excess, distance)
+                with np.errstate(divide="ignore"):
+                    value = gain + np.log(-np.expm1(-gain)) - (start + distance) ** 2 * norm / 2
+                better = value > height
+                best[better], height[better] = distance[better], value[better]
+            # Around the best place: the grid was geometric with ratio 1.3 first, and is even from now on.
+            reach = 0.3 * best if round_ == 0 else reach / 4
+            if np.max(reach * np.sqrt(norm)) < 0.3:
+                break
+            middle, factors = best.copy(), np.linspace(-1, 1, 9)[:, None] * reach
+        best += start
         return profile * best[:, None], height
 
     def _best_shares(self, groups, rng, per_group, least=0.0):
@@ -300,14 +309,15 @@ class RemoveProposal:
         """The same at place i, from those at one place where their growth between the two is no danger: (values, log factor)."""
         if i == _ANCHOR:
             return lines.parts, lines.log_density
-        change = lines.distances[i] - lines.distances[_ANCHOR]
-        if np.max(np.abs(change)) * self.largest_lift > _LARGEST:
+        change, rise = lines.distances[i] - lines.distances[_ANCHOR], lines.gains[i] - lines.gains[_ANCHOR]
+        steepest = max([k for k, _, _ in self.tuples], default=0)
+        if max(np.max(np.abs(change)) * self.largest_lift, np.max(np.abs(rise)) * steepest) > _LARGEST:
             return self._densities(lines, lines.distances[i], lines.gains[i])
         count = len(self.tuples)
         values = np.empty_like(lines.parts)
         np.multiply(lines.lift, change[:, None], out=values[:, count:])
         for j, (k, _, _) in enumerate(self.tuples):
-            values[:, j] = k * (lines.gains[i] - lines.gains[_ANCHOR])
+            values[:, j] = k * rise
         np.exp(values, out=values)
         values *= lines.parts
         return values, lines.log_density
@@ -317,10 +327,10 @@ class RemoveProposal:
         border = self._border(lines, log_scale)
         for i, (gain, log_node) in enumerate(zip(lines.gains, lines.log_nodes)):
             densities, log_factor = self._densities_at(lines, i)
-            weight = np.exp(log_node + lines.log_weight + self.epsilon - log_factor - log_scale)
-            weight /= np.sum(densities, axis=1)
-            result[0] += weight * np.expm1(gain)
-            result[2] -= weight
+            log_weight = log_node + lines.log_weight + self.epsilon - log_factor - log_scale
+            log_weight -= np.log(np.sum(densities, axis=1))
+            result[0] -= np.exp(log_weight + gain) * np.expm1(-gain)
+            result[2] -= np.exp(log_weight)
         result[1] = -border * np.einsum("ij,ij->i", lines.shares @ self.gram, lines.shares)
         return result
 
@@ -371,21 +381,30 @@ class AddProposal:
         self._fit(rng)
 
     def _nearest(self):
-        """Weights of the modes whose sum points from 0 to the nearest point of the region, about."""
+        """Weights of the modes whose sum is normal to the border of the region at its point nearest to 0, about.
+
+        Among all such lines through 0 that one crosses nearest to 0; its weights are the shares of the terms there.
+        """
         b = len(self.gram)
         weights = np.full(b, 1 / b)
-        best, largest = weights, -np.inf
-        for _ in range(60):
-            step = self.gram @ weights
-            norm = math.sqrt(weights @ step)
-            crossed, shares, _, _ = crossing(-self.diagonal[None] / 2, step[None] / norm, self.level, np.inf)
-            if -crossed[0] > largest:
-                best, largest = weights, -crossed[0]
-            change = shares[0] - weights
-            if np.max(np.abs(change)) < 1e-6:
+        distance, shares = self._distances(weights[None])
+        best, target = distance[0], shares[0]
+        for _ in range(100):
+            trials = weights + np.array([1.0, 0.6, 0.3, 0.1, 0.03, 0.01])[:, None] * (target - weights)
+            distance, shares = self._distances(trials)
+            first = int(np.argmin(distance))
+            if not distance[first] < best * (1 - 1e-9):
                 break
-            weights = weights + 0.25 * change
-        return best
+            best, weights, target = distance[first], trials[first], shares[first]
+        return weights
+
+    def _distances(self, weights):
+        """How far from 0 lines along the sum of the modes cross the border: (distances, shares there)."""
+        steps = weights @ self.gram
+        beta = steps / np.sqrt(np.einsum("ij,ij->i", steps, weights))[:, None]
+        rest = np.broadcast_to(-self.diagonal / 2, beta.shape)
+        crossed, shares, _, _ = crossing(rest, beta, self.level, np.inf)
+        return np.abs(crossed), shares
 
     def _fit(self, rng):
         """Directions across the line with the curvature of the boundary, and how much of each shrinkage."""
@@ -402,18 +421,21 @@ class AddProposal:
         self.root = across @ directions[:, order]
         self.shares = np.array([1.0])
         self.multipliers = np.array([1.0])
-        rough = float(special.log_ndtr(crossed[0]) - np.sum(np.log1p(self.bends)) / 2)
         if len(self.bends):
             self.multipliers = np.array([0.0, 0.5, 0.75, 1.0, 1.25])
             self.shares = np.full(5, 0.2)
             label, moment = [], []
-            for part in self._parts(rng, _PILOT):
+            parts = list(self._parts(rng, _PILOT))
+            rough = max(np.max(special.log_ndtr(part[1]) + part[6]) for part in parts)
+            for part in parts:
                 label.append(part[-1])
                 moment.append(self._integrals(part, rough)[0] ** 2)
             label, moment = np.concatenate(label), np.concatenate(moment)
             second = np.bincount(label, moment, 5) / np.maximum(np.bincount(label, minlength=5), 1)
-            self.shares = np.sqrt(second) + 0.02 * np.sqrt(np.max(second))
+            self.shares = self.shares * np.sqrt(second) + 0.01 * np.sqrt(np.max(second))
             self.shares /= np.sum(self.shares)
+        else:
+            rough = float(special.log_ndtr(crossed[0]))
         values = self.lines(rng, _PILOT, rough)[0]
         self.log_scale = rough + math.log(np.mean(values))
         self.relative_variance = float(np.var(values) / np.mean(values) ** 2)
@@ -453,8 +475,8 @@ class AddProposal:
         beta, crossed, shares, slope, distances, log_nodes, log_weight, _ = part
         result = np.zeros((3, len(crossed)))
         for distance, log_node in zip(distances, log_nodes):
-            gain = loss_beyond(beta, shares, 0.0, -distance)
-            weight = np.exp(log_node - log_scale)
+            gain = loss_beyond(beta, shares, np.zeros(len(crossed)), -distance)
+            weight = np.exp(np.minimum(log_node - log_scale, _LARGEST / 2))
             result[0] -= weight * np.expm1(gain)
             result[2] -= weight * np.exp(gain)
         result[1] = -self._border(part, log_scale) * np.einsum("ij,ij->i", shares @ self.gram, shares)
@@ -462,7 +484,7 @@ class AddProposal:
 
     def _border(self, part, log_scale):
         _, crossed, _, slope, _, _, log_weight, _ = part
-        return np.exp(log_weight - crossed**2 / 2 - LOG_ROOT_TAU - log_scale) / slope
+        return np.exp(np.minimum(log_weight - crossed**2 / 2 - LOG_ROOT_TAU - log_scale, _LARGEST / 2)) / slope
 
     def gradient(self, rng, size, log_scale):
         """d delta / d gram over exp(log_scale), averaged over `size` lines: shape (b, b)."""
