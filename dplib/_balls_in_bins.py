@@ -82,7 +82,8 @@ class BallsInBins:
     ) -> Bracket | Estimate | Certificate:
         """delta at `epsilon` >= 0: a Bracket, an Estimate or a Certificate (see the class).
 
-        direction : "remove", "add" or "both" (the larger: remove [C-9m]). method : "auto", "exact", "estimate" or "certificate".
+        direction : "remove", "add" or "both" (the larger: remove [C-9m]).
+        method : "auto", "exact", "estimate" or "certificate".
         seed : of the draws, a whole number at least 0; the same seed gives the same answer.
         samples : lines of an estimate (None: until its standard error is 1%), or tuples of a certificate (None: 2^17).
         failure_probability : of a certificate, in (0, 1). None: 1e-9, or a tenth of delta where that is less.
@@ -270,6 +271,6 @@ class _Request:
     def refuse_exact(self):
         if self.method == "exact":
             raise ValueError(
-                "method must be 'auto', 'estimate' or 'certificate' for this encoder: an exact accountant exists only where "
-                "the modes are all equal, or orthogonal and of equal norm (C = I); got 'exact'"
+                "method must be 'auto', 'estimate' or 'certificate' for this encoder: an exact accountant exists only "
+                "where the modes are all equal, or orthogonal and of equal norm (C = I); got 'exact'"
             )

@@ -63,7 +63,7 @@ def epsilon_bracket(gram, delta, side) -> Bracket:
 
 
 def noise_multiplier(gram, epsilon, delta, side) -> float:
-    """Smallest noise whose upper bound of delta at `epsilon` meets `delta`, to about 1e-6; gram at noise multiplier 1."""
+    """Smallest noise whose upper bound of delta at `epsilon` meets `delta`, to 1e-6; gram at noise multiplier 1."""
 
     def excess(x):
         found = bracket(gram * math.exp(-2 * x), epsilon, side).upper
