@@ -120,9 +120,20 @@ def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=
     sizes = [size for size in _SIZES if len(factor.gram) <= _MANY or size <= _LARGEST_OF_MANY]
     shares = Shares(factor.gram, sizes[-1] if tuple_size is None else tuple_size)
     make = partial(_remove_plan, factor, epsilon, shares, samples, failure_probability, seed)
-    if tuple_size is None:
-        tuple_size = _best_size(sizes, lambda size: make(size, 1).excess(samples, failure_probability))
-    return make(tuple_size, _PILOT_BLOCKS)
+    if tuple_size is not None:
+        return make(tuple_size, _PILOT_BLOCKS)
+    best = _best_size(sizes, lambda size: make(size, 1).excess(samples, failure_probability))
+    # Short tuples have rare large samples, which a short pilot misses: look up with longer ones.
+    plan = make(best, _PILOT_BLOCKS)
+    for size in sizes[sizes.index(best) + 1 :]:
+        try:
+            longer = make(size, _PILOT_BLOCKS)
+        except ValueError:  # entries too large for tuples of this size
+            break
+        if longer.excess(samples, failure_probability) >= plan.excess(samples, failure_probability):
+            break
+        plan = longer
+    return plan
 
 
 def overshoot(plan, samples, failure_probability):
