@@ -142,7 +142,8 @@ def certify(
     # No mode is longer than the longest, and random bins never hurt: a bound without any samples.
     value = gaussian.log_delta(math.sqrt(gram.diagonal().max()) * (1 + 1e-12), epsilon)
     upper = math.exp(min(value + gaussian.TAIL_ERROR * (1 + abs(value)), 0.0))
-    if upper > FLOOR:
+    # Where all modes are equal it is exact.
+    if upper > FLOOR and gram.min() < gram.max():
         path = _path(checkpoint, side)
         found = _certificate.certify(gram, epsilon, side, samples, beta, _seed(seed), checkpoint=path)
         upper = min(upper, found.upper)

@@ -138,7 +138,11 @@ def test_certificates_are_above_the_truth(side):
 def test_a_certificate_is_never_worse_than_no_random_bins_at_all():
     """Where the modes are nearly equal the Gaussian bound is all but exact, and needs no samples."""
     gram = np.full((4, 4), MU**2)
-    assert montecarlo.certify(gram, 1.0, samples=1000).upper <= gaussian.delta(MU, 1.0) * (1 + 1e-9)
+    for side in ("remove", "add"):
+        truth = gaussian.delta(MU, 3.0)
+        assert truth <= montecarlo.certify(gram, 3.0, side, samples=1000).upper <= truth * (1 + 1e-9)
+    gram[0, 0] *= 1 + 1e-9
+    assert montecarlo.certify(gram, 1.0, samples=1000).upper <= gaussian.delta(MU, 1.0) * (1 + 1e-8)
 
 
 # --- Estimate-Verify-Release -----------------------------------------------------------------------------
