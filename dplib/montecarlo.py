@@ -73,14 +73,17 @@ def estimate(gram, epsilon, direction="both", *, samples=None, relative_error=0.
     """
     gram, epsilon, side = _request(gram, epsilon, direction)
     samples, error = _effort(samples, relative_error)
-    if gaussian.log_delta(math.sqrt(gram.diagonal().max()), epsilon) < math.log(FLOOR):
+    # Random bins never hurt [N-3.2]: what the longest mode alone would cost.
+    ceiling = gaussian.log_delta(math.sqrt(gram.diagonal().max()), epsilon)
+    if ceiling < math.log(FLOOR):
         return _below_floor()
     found = _importance.estimate(gram, epsilon, side, seed=_seed(seed), samples=samples, relative_error=error)
     if found.log_value < math.log(FLOOR):
         return _below_floor()
-    value = math.exp(min(found.log_value, 0.0))
+    value = math.exp(min(found.log_value, ceiling))
     deviation = value * found.relative_error
-    return Estimate(value, deviation, min(value + _NORMAL_QUANTILE * deviation, 1.0), CONFIDENCE, "lines")
+    upper = min(value + _NORMAL_QUANTILE * deviation, math.exp(ceiling))
+    return Estimate(value, deviation, upper, CONFIDENCE, "lines")
 
 
 def estimate_epsilon(gram, delta, direction="both", *, samples=None, relative_error=0.01, seed=0) -> Estimate:
