@@ -183,7 +183,7 @@ def _mean_shift(gram, epsilon, delta):
 
 def _newton(make, slope_of, place, delta, samples, relative_error, zero_allowed):
     """Newton's method for sqrt(-log delta), which is nearly a straight line: (root, standard error)."""
-    goal, like, closest = math.log(delta), None, math.inf
+    goal, like = math.log(delta), None
     for step in range(_STEPS):
         estimator = make(place, like)
         found = run(estimator, relative_error=max(0.05, relative_error))

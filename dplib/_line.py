@@ -8,6 +8,8 @@ work on many lines at once: `rest`, `beta` and `shares` have shape (lines, b), t
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ._scipy import special
@@ -15,7 +17,7 @@ from ._scipy import special
 NODES = 4
 LOG_ROOT_TAU = 0.9189385332046727  # log sqrt(2 pi)
 _STEPS = 200
-_REACH = 60.0  # how far below 0 a crossing is looked for; normal tails beyond are below 1e-780
+LOWEST = -60.0  # normal tails beyond are below 1e-780
 _WIDE = 30.0  # growth beyond which 1 is nothing beside its exponential
 _LARGEST = 680.0  # exp() of it, times b, is finite; larger terms have no probability
 _CLOSE = 1e-8  # how near to the level a crossing is, in log w
@@ -34,23 +36,29 @@ def log_sum(values):
         return top + np.log(np.sum(values, axis=-1))
 
 
-def crossing(rest, beta, level, guess):
+def crossing(rest, beta, level, guess, lowest=None):
     """Where sum_l exp(rest_l + beta_l t) = exp(level): (t, shares of the terms there, slope, excess).
 
     Newton's method on a convex function that does not fall: its first step from `guess` leads to the right
     of the root, and from there it goes down to the root and does not pass it. It stops where the level is
-    exceeded by at most 1e-8, which `excess` says. Where terms that hardly grow exceed the level by themselves,
-    it stops at a place so low that no mass is below it.
+    exceeded by at most 1e-8, which `excess` says.
+
+    lowest : where to stop looking; None for no limit. Where terms that hardly grow exceed the level by
+        themselves, the excess there is large.
     """
+    grows = beta > 0
     with np.errstate(divide="ignore", invalid="ignore"):
         # One term alone reaches the level there, and no term exceeds it before.
-        latest = np.min(np.where(beta > 0, (level - rest) / beta, np.inf), axis=1)
-    rest = rest - level
-    lowest = np.minimum(latest, 0.0) - _REACH
+        latest = np.min(np.where(grows, (level - rest) / beta, np.inf), axis=1)
+        if lowest is None:
+            # Each term that grows is below its share of the level there.
+            share = level - math.log(rest.shape[1])
+            lowest = np.maximum(np.min(np.where(grows, (share - rest) / beta, np.inf), axis=1), -1e150)
+    rest, lowest = rest - level, np.minimum(lowest, latest)
     t = np.clip(guess, lowest, latest)
     shares, slope, excess = np.empty_like(rest), np.empty_like(t), np.empty_like(t)
     todo = slice(None)
-    for step in range(_STEPS):
+    for _ in range(_STEPS):
         terms = beta[todo] * t[todo, None]
         terms += rest[todo]
         np.minimum(terms, _LARGEST, out=terms)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._line import LOG_ROOT_TAU, crossing, log_sum, loss_beyond, nodes
+from ._line import LOG_ROOT_TAU, LOWEST, crossing, log_sum, loss_beyond, nodes
 from ._scipy import special, stats
 
 _LADDER = (0.0, 1.5, 3.0, 6.0, 12.0, np.inf)
@@ -161,24 +161,22 @@ class RemoveProposal:
         step = profile @ self.gram
         norm = np.einsum("ij,ij->i", step, profile)
         rest = np.broadcast_to(-self.diagonal, step.shape) / 2
-        start, shares, _, excess = crossing(rest, step, self.level, np.inf)
+        start, shares, _, excess = crossing(rest, step, self.level, np.inf, LOWEST)
         start = np.maximum(start, 1e-3 / np.sqrt(norm))
-        unit = start + 1 / np.sqrt(norm)
         best, height = np.zeros(len(step)), np.full(len(step), -np.inf)
-        middle, factors = np.zeros(len(step)), np.geomspace(1e-3, 3, 32)[:, None] * unit
-        for round_ in range(8):
-            for distance in middle + factors:
-                distance = np.maximum(distance, 0.0)
+        trials = np.geomspace(1e-3, 3, 32)[:, None] * (start + 1 / np.sqrt(norm))
+        spacing = 0.3
+        while True:
+            for distance in trials:
                 gain = loss_beyond(step, shares, excess, distance)
                 with np.errstate(divide="ignore"):
                     value = gain + np.log(-np.expm1(-gain)) - (start + distance) ** 2 * norm / 2
                 better = value > height
                 best[better], height[better] = distance[better], value[better]
-            # Around the best place: the grid was geometric with ratio 1.3 first, and is even from now on.
-            reach = 0.3 * best if round_ == 0 else reach / 4
-            if np.max(reach * np.sqrt(norm)) < 0.3:
+            if spacing * np.max(best * np.sqrt(norm)) < 0.3 or spacing < 1e-6:
                 break
-            middle, factors = best.copy(), np.linspace(-1, 1, 9)[:, None] * reach
+            trials = best * (1 + spacing * np.linspace(-1, 1, 9)[:, None])
+            spacing /= 4
         best += start
         return profile * best[:, None], height
 
@@ -278,7 +276,7 @@ class RemoveProposal:
         pull = rest @ self.combinations.T + self.log_densities
         lift = beta @ self.combinations.T
         rest -= self.diagonal / 2
-        crossed, shares, slope, excess = crossing(rest, beta, self.level, centre)
+        crossed, shares, slope, excess = crossing(rest, beta, self.level, centre, LOWEST)
         distances, log_nodes = nodes(cube[:, 1], crossed, centre, crossed - slope, slope, self.smooth)
         lines = _Lines(
             chosen, log_weight, centre, beta, crossed, shares, slope, excess, pull, lift, distances, log_nodes
@@ -347,9 +345,6 @@ class RemoveProposal:
             weights = self._border(lines, log_scale)
             total = total + (lines.shares * weights[:, None]).T @ lines.shares
         return total / (2 * size)
-
-    def describe(self):
-        return ' '.join('%s:%.2f'%(k,s) for k,s in zip(self.kinds,self.group_shares))
 
     def _tuples(self, rng, k, size, first):
         """k modes for each of `size` tuples, one after the other: (how often each, log weights)."""
@@ -439,9 +434,6 @@ class AddProposal:
         values = self.lines(rng, _PILOT, rough)[0]
         self.log_scale = rough + math.log(np.mean(values))
         self.relative_variance = float(np.var(values) / np.mean(values) ** 2)
-
-    def describe(self):
-        return str(np.round(self.shares, 2)) + str(self.bends[:2])
 
     def lines(self, rng, size, log_scale):
         """Shape (3, size): the integral along each line, its derivatives by log sigma and by epsilon, over exp(log_scale)."""
