@@ -74,7 +74,8 @@ def check_gram(name, values):
     if np.any(array < 0):
         raise ValueError(f"{name} must have entries at least 0; got {float(np.min(array))!r}")
     if np.max(np.abs(array - array.T)) > 1e-9 * largest:
-        raise ValueError(f"{name} must be symmetric; it differs from its transpose by {np.max(np.abs(array - array.T)):.3g}")
+        gap = np.max(np.abs(array - array.T))
+        raise ValueError(f"{name} must be symmetric; it differs from its transpose by {gap:.3g}")
     array = (array + array.T) / 2
     scale = np.sqrt(np.diag(array))
     lowest = float(np.linalg.eigvalsh(array / scale / scale[:, None])[0])

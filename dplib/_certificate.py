@@ -217,7 +217,8 @@ def smallest_certified(
         else:
             return scale, results
     raise ValueError(
-        f"start must be about where delta is {delta:.3g}; none of {len(_MARGINS)} noise multipliers up to {scale:.6g} was certified"
+        f"start must be about where delta is {delta:.3g}; none of {len(_MARGINS)} noise multipliers "
+        f"up to {scale:.6g} was certified"
     )
 
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._scipy import optimize
+
 # Levels offered to the programme, in units of k. It keeps the few that it needs.
 _LEVELS = (0.0, 0.2, 0.3, 0.4, 0.45, 0.5, 0.525, 0.55, 0.575, 0.6, 0.65, 0.7, 0.85, 1.0)
 _CUTS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -86,8 +88,6 @@ def fit(shares, size):
 
     Cost: about 0.05 to 0.5 s for 128 bins, a second or two for 512.
     """
-    from scipy.optimize import linprog
-
     gram, bins = shares.gram, len(shares.gram)
     levels = size * np.array(_LEVELS if bins <= _LARGE else _LEVELS[::2])
     exponents = levels[:, None, None] * gram - gram.diagonal() / 2
@@ -104,7 +104,7 @@ def fit(shares, size):
     base = coarse.min(axis=0).max()  # the best single level
     table = np.exp(np.clip(coarse - base, -50, 15))
     columns = len(levels)
-    answer = linprog(
+    answer = optimize.linprog(
         np.append(np.zeros(columns), -1.0),
         A_ub=np.column_stack([-table, np.ones(len(table))]),
         b_ub=np.zeros(len(table)),

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._range import TupleLaw
+from ._scipy import special
 
 UNIT = 2.0**-53
 BLOCK = 4096  # samples drawn at once
@@ -52,7 +53,7 @@ class Factor:
 
 
 def factor(gram):
-    """A `Factor` of an upper bound of the Gram matrix (in units of the noise); any symmetric matrix with entries >= 0."""
+    """A `Factor` of an upper bound of the Gram matrix (in units of the noise): symmetric, entries >= 0."""
     diagonal = gram.diagonal()
     gram = gram + np.diag(np.maximum(0.0, _SMALLEST_DIAGONAL * diagonal.max() - diagonal))
     values, vectors = np.linalg.eigh(gram)
@@ -308,16 +309,14 @@ class AddSampler:
 
     def __call__(self, rng, index=0):
         """BLOCK independent samples in [0, 1]."""
-        from scipy.special import ndtr, ndtri
-
         normals, valid = _normals(rng, (BLOCK, self.factor.rows.shape[1]))
         noise = normals @ self.factor.rows.T
         base = noise - self.factor.gram.diagonal() / 2 - (noise @ self.weights)[:, None] * self.direction
-        chance = float(ndtr(-self.threshold))
+        chance = float(special.ndtr(-self.threshold))
         result = np.zeros(BLOCK)
         for i in range(_LINE_POINTS):
             places = rng.random(BLOCK)
-            points = ndtri(chance * ((i + places) / _LINE_POINTS))
+            points = special.ndtri(chance * ((i + places) / _LINE_POINTS))
             # The first part reaches into the tail, where 53 bits resolve less.
             resolved = (points < 5) & ((places > 1e-7) | (i > 0))
             points = np.where(resolved, points, 0.0)
@@ -332,8 +331,6 @@ class AddSampler:
 
 def add_sampler(factor, epsilon):
     """The sampler of the add direction: the half-space is the supporting one, up to a numerical maximum."""
-    from scipy.special import ndtr
-
     gram, unit = factor.gram, factor.unit
     omega, threshold = half_space(gram, epsilon)
     threshold = min(threshold, 35.0)  # a larger half-space; its probability must not underflow
@@ -346,7 +343,7 @@ def add_sampler(factor, epsilon):
     slack += 3e-10 * norm * math.sqrt(bins + 1) + 1e-9 * norm
     if slack > _LARGEST_SLACK:
         raise ValueError(f"gram must be small enough for double precision; got entries up to {largest:.3g}")
-    bound = float(ndtr(-threshold)) * (1 + _ALLOWANCE)
+    bound = float(special.ndtr(-threshold)) * (1 + _ALLOWANCE)
     return AddSampler(epsilon, factor, bound, slack, threshold, gram @ omega / length, omega / length)
 
 
@@ -401,13 +398,12 @@ def _normals(rng, shape):
     """Standard normals by inversion, and whether all of a row are inside the resolved range.
 
     63 random bits for the distance from the centre and one for the sign: the spacing of the uniform
-    numbers is 2^-64 in both tails. Up to _FARTHEST an ideal normal with the same leading bits differs by less than 1.1e-10.
+    numbers is 2^-64 in both tails. Up to _FARTHEST an ideal normal with the same leading bits differs by
+    less than 1.1e-10.
     """
-    from scipy.special import ndtri
-
     bits = rng.integers(0, 2**64, size=shape, dtype=np.uint64)
     uniforms = ((bits >> np.uint64(1)).astype(float) + 0.5) * 2.0**-64
-    normals = ndtri(uniforms)
+    normals = special.ndtri(uniforms)
     valid = normals.min(axis=1) > -_FARTHEST
     normals *= 1.0 - 2.0 * (bits & np.uint64(1)).astype(float)
     return normals, valid

@@ -184,5 +184,6 @@ def _check_signs(name, words, values):
         return
     if np.any(values < 0):
         raise ValueError(
-            f"{name} must {words} at least 0; got {float(values[values < 0][0])!r} (signed=True lifts this, for balls in bins)"
+            f"{name} must {words} at least 0; got {float(values[values < 0][0])!r} "
+            "(signed=True lifts this, for balls in bins)"
         )

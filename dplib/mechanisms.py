@@ -205,7 +205,8 @@ class MatrixMechanism:
         """Upper bound on epsilon at `delta` in (0, 1).
 
         direction : "remove", "add" or "both" (the larger: remove [C-9m]).
-        checkpoint : how the paths begin of the files in which finished tail bounds of a dense encoder are kept, so that a call that was interrupted goes on.
+        checkpoint : how the paths begin of the files in which finished tail bounds of a dense encoder are kept,
+        so that a call that was interrupted goes on.
         """
         delta = check.delta(delta)
         check.direction(direction)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from dplib import _scipy
 from dplib._range import Shares, _groups, _largest_sums, fit
 
 
@@ -173,12 +174,11 @@ def test_capped_forms():
 
 def test_fallback_without_the_programme(monkeypatch):
     """[A-15] Where the programme fails, the best single level is taken: the bound stays valid."""
-    import scipy.optimize
 
     class Failed:
         x = None
 
-    monkeypatch.setattr(scipy.optimize, "linprog", lambda *args, **kwargs: Failed())
+    monkeypatch.setattr(_scipy.optimize, "linprog", lambda *args, **kwargs: Failed())
     gram = np.eye(4) + 0.2
     law = fit(Shares(gram, 5), 5)
     assert len(law.levels) == 1
