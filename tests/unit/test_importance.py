@@ -146,7 +146,7 @@ def test_standard_errors_cover(scale, epsilon, side):
     estimator = Estimator(gram, epsilon, side)
     scores = []
     for repeat in range(200):
-        blocks = np.array([estimator.block(_streams.generator(repeat, (8,), i), 16)[0] for i in range(8)])
+        blocks = np.array([estimator.block(_streams.generator(repeat, (8,), i), 128)[0] for i in range(8)])
         error = np.std(blocks, ddof=1) / math.sqrt(8)
         scores.append((np.mean(blocks) - math.exp(exact - estimator.log_scale)) / error)
     scores = np.array(scores)
