@@ -39,10 +39,16 @@ _LEAST = 0.05
 
 def points(rng, size, dimensions):
     """Scrambled Sobol points in the open unit cube, shape (size, dimensions)."""
+    return np.concatenate(list(_cubes(rng, size, dimensions)))
+
+
+def _cubes(rng, size, dimensions):
+    """The same in parts of at most 512 points."""
     sobol = stats.qmc.Sobol(dimensions, scramble=True, rng=rng, optimization=None)
-    wanted = 1 << max(0, size - 1).bit_length()
-    values = sobol.random(wanted)[:size]
-    return np.clip(values, 2.0**-54, 1 - 2.0**-53)
+    for start in range(0, size, _CHUNK):
+        left = min(size - start, _CHUNK)
+        values = sobol.random(1 << max(0, left - 1).bit_length())[:left]
+        yield np.clip(values, 2.0**-54, 1 - 2.0**-53)
 
 
 def factor(gram):
@@ -251,9 +257,8 @@ class RemoveProposal:
         return np.concatenate([self._integrals(part, log_scale) for part in self._parts(rng, size)], axis=1)
 
     def _parts(self, rng, size):
-        cube = points(rng, size, 2 + self.factor.shape[1])
-        for start in range(0, size, _CHUNK):
-            yield self._geometry(cube[start : start + _CHUNK], rng)
+        for cube in _cubes(rng, size, 2 + self.factor.shape[1]):
+            yield self._geometry(cube, rng)
 
     def _geometry(self, cube, rng):
         """Lines for points of the unit cube: component, shift of the places, normal numbers."""
@@ -440,9 +445,8 @@ class AddProposal:
         return np.concatenate([self._integrals(part, log_scale) for part in self._parts(rng, size)], axis=1)
 
     def _parts(self, rng, size):
-        cube = points(rng, size, 2 + len(self.bends))
-        for start in range(0, size, _CHUNK):
-            yield self._geometry(cube[start : start + _CHUNK])
+        for cube in _cubes(rng, size, 2 + len(self.bends)):
+            yield self._geometry(cube)
 
     def _geometry(self, cube):
         chosen = np.minimum(np.searchsorted(np.cumsum(self.shares), cube[:, 0], side="right"), len(self.shares) - 1)
