@@ -104,20 +104,28 @@ def run(estimator, *, samples=None, relative_error=0.01) -> Sampled:
     """As `estimate`, for an estimator that stands."""
     if samples is not None:
         samples = check.whole("samples", samples, at_least=1, at_most=2**40)
-        return _summary(estimator, -(-samples // BLOCKS), 0)
+        size = -(-samples // BLOCKS)
+        return _summary(estimator, _blocks(estimator, size, 0), size)
     relative_error = check.real("relative_error", relative_error, at_least=1e-5, at_most=0.5)
     # Sobol points need fewer lines than the variance of single ones says, the more so where it is small.
     wanted = estimator.relative_variance / relative_error**2 / BLOCKS
     wanted *= 0.6 if estimator.relative_variance > 0.3 else 0.25
-    size = _FEWEST
-    while size < wanted and size < _MOST // BLOCKS:
-        size *= 2
-    for attempt in range(64):
-        result = _summary(estimator, size, attempt)
+    size = _rounded(wanted)
+    blocks = _blocks(estimator, size, 0)
+    for attempt in range(1, 64):
+        result = _summary(estimator, blocks, size)
         if result.relative_error <= relative_error or size >= _MOST // BLOCKS:
             return result
-        missing = math.log2(result.relative_error / relative_error)
-        size = min(size << max(1, math.ceil(1.9 * missing)), _MOST // BLOCKS)
+        # Each block goes on, so that there are always sixteen independent ones.
+        more = _rounded(size * min(1.1 * (result.relative_error / relative_error) ** 2, 64.0) - size)
+        blocks = (size * blocks + more * _blocks(estimator, more, attempt)) / (size + more)
+        size += more
+
+
+def _rounded(size):
+    """A power of two up to 512, multiples of 128 from there on."""
+    size = min(max(size, _FEWEST), _MOST // BLOCKS)
+    return 1 << math.ceil(math.log2(size)) if size <= 512 else 128 * math.ceil(size / 128)
 
 
 def block_task(estimator, size, rng, _):
@@ -125,11 +133,17 @@ def block_task(estimator, size, rng, _):
     return estimator.block(rng, size)
 
 
-def _summary(estimator, size, attempt):
+def _blocks(estimator, size, attempt):
+    """Results of the blocks, shape (BLOCKS, 3)."""
     key = (_RUN, int(estimator.side == "add"), attempt)
-    blocks = _streams.run(partial(block_task, estimator, size), BLOCKS, seed=estimator.seed, key=key)
+    return np.array(
+        _streams.run(partial(block_task, estimator, size), BLOCKS, seed=estimator.seed, key=key)
+    )
+
+
+def _summary(estimator, blocks, size):
     value, by_sigma, by_epsilon = np.mean(blocks, axis=0)
-    error = np.std(np.array(blocks)[:, 0], ddof=1) / math.sqrt(BLOCKS)
+    error = np.std(blocks[:, 0], ddof=1) / math.sqrt(BLOCKS)
     return Sampled(
         estimator.log_scale + math.log(value),
         float(error / value),
