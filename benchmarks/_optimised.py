@@ -3,10 +3,10 @@
 Minimised is log sigma(C) + log ||A C^-1||: the noise multiplier that a privacy target asks for, times
 the error that noise of size 1 has. Along a change of C that keeps delta,
 
-    d log sigma = <S, dG> / (2 <S, G>),     S = E[lambda lambda^T | Y = epsilon] under Q,
+    d log sigma = <D, dG> / (2 <D, G>),     D = d delta / d G,
 
-with G the Gram matrix of the modes and lambda the posterior of the bins. S comes from the lines of the
-estimator, at fixed seed, so that the function minimised is smooth.
+with G the Gram matrix of the modes. D comes from the lines of the estimator, with the same draws for
+every C, so that the function minimised is smooth.
 """
 
 import functools
@@ -45,19 +45,8 @@ def log_noise(gram, epsilon, delta):
     """(log sigma, d log sigma / d gram)."""
     sigma, _ = _importance.solve_scale(gram, epsilon, delta, "remove", relative_error=0.01)
     estimator = _importance.Estimator(gram / sigma**2, epsilon, "remove")
-    posterior = _posterior(estimator.proposal, np.random.default_rng(0), LINES)
-    return math.log(sigma), posterior / np.vdot(posterior, gram) / 2
-
-
-def _posterior(proposal, rng, lines):
-    """S up to a factor: each line's crossing, weighted by its density there."""
-    total = 0.0
-    for part in proposal._parts(rng, lines):
-        log_density = -((part.crossed - part.centre) ** 2) / 2 + part.log_weight
-        log_density -= np.logaddexp.reduce(proposal._densities(part, part.crossed, proposal.epsilon + part.excess), axis=1)
-        weights = np.exp(log_density - proposal.log_scale) / part.slope
-        total = total + (part.shares * weights[:, None]).T @ part.shares
-    return total
+    pull = estimator.gradient(np.random.default_rng(0), LINES)
+    return math.log(sigma), pull / np.vdot(pull, gram) / 2
 
 
 def modes(c, batches):

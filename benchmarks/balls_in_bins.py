@@ -138,9 +138,9 @@ def calibrations(report):
             report.wrong(f"calibration, {name}: {done['failure']}")
             continue
         sigma = done["answer"]["sigma"]
-        value, error = truth(mechanism(name, sigma), epsilon)
-        further, _ = truth(mechanism(name, 1.01 * sigma), epsilon)
-        slope = math.log(further / value) / math.log(1.01)
+        value, error = truth(mechanism(name, sigma), epsilon, relative_error=1e-3)
+        further, _ = truth(mechanism(name, 1.1 * sigma), epsilon)
+        slope = math.log(further / value) / math.log(1.1)
         off = math.log(delta / value) / slope
         row = {"encoder": name, "epsilon": epsilon, "delta": delta, **done["answer"]}
         rows.append(row | {"sigma off, %": 100 * abs(off), "known to, %": 100 * abs(error / value / slope)})

@@ -1,7 +1,8 @@
 """Claim: certified upper bounds of delta within 5% of the truth, from at most 2^20 samples in 30 CPU seconds.
 
 Balls in bins, 2,048 rounds, 128 batches an epoch; both directions, failure probability 1e-9, rounding
-included; the noise multiplier puts delta where the row says. The truth is an estimate to 0.1%. Each case
+included; the noise multiplier puts delta where the row says. The truth is an estimate to 0.1%
+(0.2% for at most 16 bands). Each case
 runs in a process of its own on one thread, two at a time; seconds are CPU seconds of the certificate alone.
 """
 
@@ -13,6 +14,8 @@ from _bins_cases import SIDES, at_target, reference_cases, truth
 from _common import Report, in_fresh_process
 
 FAILURE, SAMPLES = 1e-9, 2**20
+# Where the bins hardly matter to each other a sample says less; a quarter of the samples does elsewhere.
+HARD = ("identity", "8 bands", "16 bands")
 FEWER = 2**16  # for the reference values: valid bounds, only wider
 ENCODERS = ("16 bands", "64 bands", "counting", "optimised")
 REQUIRED = [(name, epsilon, delta) for name in ENCODERS for epsilon in (1, 4) for delta in (1e-5, 1e-8)]
@@ -22,9 +25,10 @@ STRETCH = [("8 bands", 1, 1e-5), ("8 bands", 1, 1e-8), *((name, 0.5, 1e-5) for n
 
 def run_case(name, epsilon, delta):
     setting = at_target(name, epsilon, delta)
-    value, error = truth(setting, epsilon)
+    value, error = truth(setting, epsilon, relative_error=2e-3 if name in HARD else 1e-3)
+    samples = SAMPLES if name in HARD else SAMPLES // 4
     start = time.process_time()
-    bound = setting.delta(epsilon, method="certificate", samples=SAMPLES, failure_probability=FAILURE)
+    bound = setting.delta(epsilon, method="certificate", samples=samples, failure_probability=FAILURE)
     seconds = time.process_time() - start
     return {
         "sigma": setting.noise_multiplier,
