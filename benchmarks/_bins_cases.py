@@ -7,10 +7,10 @@ from _common import DATA  # before NumPy: one thread
 
 # isort: split
 import numpy as np
-from _optimised import optimised
 
 import dplib
 from dplib import _importance, matrices, montecarlo
+from dplib.optimize import optimize
 
 ROUNDS, BATCHES = 2048, 128
 SIDES = ("remove", "add")
@@ -23,7 +23,8 @@ def encoder(name, epsilon=None, delta=None, rounds=ROUNDS):
     if name == "counting":
         return matrices.optimal_counting(rounds)
     if name == "optimised":
-        return optimised(rounds, BATCHES, epsilon, delta)
+        target = {"epsilon": epsilon, "delta": delta}
+        return optimize(**target, batches_per_epoch=BATCHES, epochs=rounds // BATCHES).encoder
     return matrices.optimal_counting(rounds, int(name.split()[0]))
 
 

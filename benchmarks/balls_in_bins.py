@@ -32,7 +32,7 @@ TARGETS = [("identity", 1, 1e-5), ("64 bands", 1, 1e-5), ("64 bands", 4, 1e-8), 
 
 def run_estimate(name, noise, epsilon, rounds):
     """One estimate in a new process: seconds (median of three), working memory, value, error, lines."""
-    estimate_from_parameters("8 bands", 4.0, 1.0, BATCHES)
+    estimate_from_parameters("counting", 3.0, 1.0, BATCHES)
     encoder(name, rounds=rounds)
     before = resident_memory()
     found = estimate_from_parameters(name, noise, epsilon, rounds)
@@ -49,7 +49,7 @@ def estimate_from_parameters(name, noise, epsilon, rounds):
 
 def run_calibration(name, epsilon, delta):
     """Seconds of one calibration, start included, and its noise."""
-    mechanism("8 bands", 4.0, rounds=BATCHES).delta(1.0, method="estimate")
+    mechanism("counting", 3.0, rounds=BATCHES).delta(1.0, method="estimate")
     start = mechanism(name, 10.0)
     found, seconds = cpu_clock(
         lambda: dplib.calibrate(start, epsilon=epsilon, delta=delta, method="estimate"), 3
