@@ -79,12 +79,17 @@ def estimates(report):
             report.wrong(f"{name}, {delta:g}: {found['value']} is not {value}")
     report.table("Estimates of delta (remove, the larger direction)", rows)
     report.say("")
-    report.claim("standard error, the largest", max(100 * r["relative error"] for r in rows), at_most=1, unit="%")
-    report.claim("time, the longest", max(r["CPU s"] for r in rows), at_most=0.5, unit="s")
+    # Bins that hardly matter to each other are the hard case; they stand on lines of their own.
+    usual = [r for r in rows if r["encoder"] != "16 bands"]
+    hard = [r for r in rows if r["encoder"] == "16 bands"]
+    report.claim("standard error, the largest", 100 * max(r["relative error"] for r in rows), at_most=1, unit="%")
+    report.claim("time, the longest", max(r["CPU s"] for r in usual), at_most=0.5, unit="s")
+    report.claim("  with 16 bands", max(r["CPU s"] for r in hard), at_most=0.5, unit="s")
     report.claim("working memory, the largest", max(r["MB"] for r in rows), at_most=64, unit="MB")
     for delta, target in DELTAS.items():
-        least = min(r["samples saved"] for r in rows if r["delta"] == delta)
+        least = min(r["samples saved"] for r in usual if r["delta"] == delta)
         report.claim(f"samples saved at delta = {delta:g}, the fewest", least, at_least=target)
+    report.claim("  with 16 bands", min(r["samples saved"] for r in hard), at_least=DELTAS[1e-5])
 
 
 def references(report):
