@@ -186,7 +186,7 @@ class Report:
             "versions": versions,
             "tables": self.tables,
         }
-        text = json.dumps(_finite(record), indent=1) + "\n"
+        text = json.dumps(_finite(record), indent=1, default=lambda number: number.item()) + "\n"  # NumPy's
         (RESULTS / f"{self.name}.json").write_text(text, encoding="utf-8")
         (RESULTS / f"{self.name}.txt").write_text("\n".join(self.lines) + "\n", encoding="utf-8")
         return 1 if self.failed else 0
