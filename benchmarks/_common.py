@@ -29,24 +29,19 @@ def values(name):
     return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["values"]
 
 
-def clock(call, repetitions=1):
-    """Call it, return (last result, list of wall-clock seconds)."""
+def clock(call, repetitions=1, timer=time.perf_counter):
+    """Call it, return (last result, list of seconds by the timer: wall-clock)."""
     seconds = []
     for _ in range(repetitions):
-        start = time.perf_counter()
+        start = timer()
         result = call()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(timer() - start)
     return result, seconds
 
 
 def cpu_clock(call, repetitions=1):
     """As `clock`, but CPU seconds of this process: other work on the machine matters little."""
-    seconds = []
-    for _ in range(repetitions):
-        start = time.process_time()
-        result = call()
-        seconds.append(time.process_time() - start)
-    return result, seconds
+    return clock(call, repetitions, time.process_time)
 
 
 def median(seconds):
