@@ -26,7 +26,7 @@ PYTHON = VENV / "bin" / "python"
 WHEELHOUSE = VENV / "wheelhouse"
 # What a hosted notebook service has before the first cell runs, and what that cell needs to build dplib.
 HOSTED = ["ipykernel", "nbclient", "numpy", "scipy", "matplotlib", "mpmath", "sympy", "joblib", "tqdm"]
-HOSTED += ["dp-accounting", "setuptools", "wheel"]
+HOSTED += ["dp-accounting", "jax", "optax", "scikit-learn", "distributed", "setuptools", "wheel"]
 
 
 class SetupError(Exception):
