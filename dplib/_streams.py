@@ -8,21 +8,21 @@ workers,
     with joblib.parallel_config(n_jobs=4):       # processes here, or backend="dask", "ray", ...
         mechanism.delta(...)
 
-the blocks are spread over them; otherwise they run here, one after the other.
+the blocks are spread over them, those of a worker that dies once more (`_workers`); otherwise they run here,
+one after the other.
 """
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 
 import numpy as np
 
 from . import _validate as check
+from . import _workers
 from ._progress import Checkpoint, bar
 
 LARGEST_SEED = 2**63 - 1
-# Rounds of work between two looks at the progress bar and the checkpoint, with several workers.
-_ROUNDS = 16
 
 
 def generator(seed, key, index):
@@ -74,30 +74,27 @@ def run(task, blocks, *, seed, key=(), checkpoint=None, fingerprint=None, descri
 
 def workers():
     """How many workers joblib would use here: 1 without joblib, or where nobody has chosen any."""
-    # Nobody can have chosen anything before joblib was imported, and the import takes a while.
-    joblib = sys.modules.get("joblib")
-    return joblib.effective_n_jobs(None) if joblib else 1
+    return _workers.count()
 
 
 def _results(task, seed, key, first, blocks):
     """Lists of results of consecutive blocks from `first` on, as they become known."""
-    count = workers()
-    if count == 1 or blocks - first == 1:
-        for index in range(first, blocks):
-            yield [task(generator(seed, key, index), index)]
-        return
-    import joblib
+    waiting, ready = {}, first
+    finished = _workers.unordered(partial(_block, task, seed, key), range(first, blocks))
+    try:
+        for place, result in finished:
+            waiting[first + place] = result
+            start = ready
+            while ready in waiting:
+                ready += 1
+            yield [waiting.pop(index) for index in range(start, ready)]
+    except _workers.Failed as failure:
+        raise failure.error from None
+    except _workers.Died as failure:
+        raise RuntimeError("workers died again and again with the same blocks under way") from failure
+    finally:
+        finished.close()
 
-    # Chunks of many small blocks: handing out work costs about a millisecond.
-    size = -(-(blocks - first) // (count * _ROUNDS))
-    chunks = [range(start, min(start + size, blocks)) for start in range(first, blocks, size)]
-    with joblib.Parallel() as pool:
-        for start in range(0, len(chunks), count):
-            calls = [
-                joblib.delayed(_chunk)(task, seed, key, chunk) for chunk in chunks[start : start + count]
-            ]
-            yield [result for results in pool(calls) for result in results]
 
-
-def _chunk(task, seed, key, indices):
-    return [task(generator(seed, key, index), index) for index in indices]
+def _block(task, seed, key, index):
+    return task(generator(seed, key, index), index)
