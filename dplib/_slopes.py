@@ -1,6 +1,7 @@
-"""Gradients by the coefficients of a Toeplitz encoder: of Gram matrices of modes, and of errors of prefix sums.
+"""Gradients by the entries of an encoder: of Gram matrices of modes, and of errors of prefix sums.
 
-All take time O(n log n) or O(n b) for n rounds and b batches, and store nothing of n times b.
+An encoder is given by its table: Toeplitz coefficients, shape (n,), or a lower-triangular array, shape (n, n).
+For coefficients all take time O(n log n) or O(n b) for n rounds and b batches, and store nothing of n times b.
 """
 
 from __future__ import annotations
@@ -9,7 +10,11 @@ import math
 
 import numpy as np
 
-from ._scipy import fft
+from . import _bins, matrices
+from ._scipy import fft, linalg
+
+_WORST = 1e3  # log of an error beyond the range of floats
+_SHARPNESS = 200  # of the smooth largest row: at most log(n) / 400 above the largest one
 
 
 def mode(coefficients, batches):
@@ -17,11 +22,35 @@ def mode(coefficients, batches):
     return np.cumsum(coefficients.reshape(-1, batches), axis=0).ravel()
 
 
-def gram_slope(coefficients, weights):
-    """Gradient of <weights, G(c)> by c, G the Gram matrix of the modes; weights symmetric, shape (b, b).
+def gram(table, batches):
+    """Inner products of the modes, shape (b, b), for entries of at least 0 [N-3.2]."""
+    encoder = matrices.toeplitz(table) if table.ndim == 1 else matrices.dense(table)
+    return _bins.gram(encoder, batches, len(table) // batches)
 
-    G[i, l] is the sum of m_0[t - i] m_0[t - l] over the rounds t: what is cut off at the end only
-    concerns the last b entries of m_0.
+
+def gram_slope(table, weights):
+    """Gradient of <weights, G> by the table, G the Gram matrix of the modes; weights symmetric, shape (b, b)."""
+    return _toeplitz_gram_slope(table, weights) if table.ndim == 1 else _dense_gram_slope(table, weights)
+
+
+def log_error(table, largest=False, smooth=False):
+    """(log of an error of prefix sums at noise 1, its gradient by the table) [N-RMSE].
+
+    largest : False for the root mean square over rounds, ||A C^-1||_F / sqrt(n); True for the largest one.
+    smooth : a smooth function close to the largest one instead, for arrays; coefficients need none.
+    """
+    if table.ndim == 1:
+        return _toeplitz_log_error(table, largest)
+    return _dense_log_error(table, largest, smooth)
+
+
+# --- coefficients --------------------------------------------------------------------------------------
+
+
+def _toeplitz_gram_slope(coefficients, weights):
+    """G[i, l] is the sum of m_0[t - i] m_0[t - l] over the rounds t.
+
+    What is cut off at the end only concerns the last b entries of m_0.
     """
     n, b = len(coefficients), len(weights)
     first = mode(coefficients, b)
@@ -32,8 +61,8 @@ def gram_slope(coefficients, weights):
     running = np.cumsum(running, axis=1)
     # Entry s meets s + l - i, for delays l <= n - 1 - s of its own mode.
     padded = np.concatenate([np.zeros(b - 1), first, np.zeros(b - 1)])
-    slope = fft.next_fast_len(len(padded) + 2 * b, real=True)
-    full = fft.irfft(fft.rfft(padded, slope) * fft.rfft(running[:, -1], slope), slope)
+    size = fft.next_fast_len(len(padded) + 2 * b, real=True)
+    full = fft.irfft(fft.rfft(padded, size) * fft.rfft(running[:, -1], size), size)
     slope = full[2 * b - 2 : 2 * b - 2 + n].copy()
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * b - 1)
     for s in range(max(0, n - b), n):
@@ -42,20 +71,22 @@ def gram_slope(coefficients, weights):
     return np.cumsum(by_epoch[::-1], axis=0)[::-1].ravel()
 
 
-def log_error(coefficients, largest=False):
-    """(log of an error of prefix sums at noise 1, its gradient by c) [N-RMSE].
-
-    largest : False for the root mean square over rounds, ||A C^-1||_F / sqrt(n); True for the largest one.
-    """
+def _toeplitz_log_error(coefficients, largest):
+    """Row t of A C^-1 has the entries s_0 .. s_t, s the power series 1 / ((1 - x) c): the last row is the largest."""
     n = len(coefficients)
-    inverse = _reciprocal(coefficients)
-    sums = np.cumsum(inverse)
+    with np.errstate(over="ignore", invalid="ignore"):  # an inverse that grows: a line search went too far
+        inverse = _reciprocal(coefficients)
+        sums = np.cumsum(inverse)
+        top = np.max(np.abs(sums))
+    if not np.isfinite(top) or top > 1e200:
+        return _WORST, np.zeros(n)
+    sums = sums / top
     share = np.ones(n) if largest else 1 - np.arange(n) / n
     weighted = share * sums
     square = float(weighted @ sums)
-    # A C^-1 has the power series s = 1 / ((1 - x) c), and ds = -s (1 / c) dc.
+    # ds = -s (1 / c) dc.
     pulled = _product(weighted[::-1], _product(sums, inverse))
-    return 0.5 * math.log(square), -pulled[::-1] / square
+    return 0.5 * math.log(square) + math.log(top), -pulled[::-1] / square
 
 
 def _product(first, second):
@@ -75,3 +106,36 @@ def _reciprocal(series):
         excess[0] -= 1
         inverse -= _product(inverse, excess)
     return inverse
+
+
+# --- arrays --------------------------------------------------------------------------------------------
+
+
+def _dense_gram_slope(array, weights):
+    """Column b j + i of C is a part of mode i."""
+    n, b = len(array), len(weights)
+    modes = array.reshape(n, -1, b).sum(axis=1)
+    return np.tril(np.tile(2 * modes @ weights, n // b))
+
+
+def _dense_log_error(array, largest, smooth):
+    """B = A C^-1 changes by -B dC C^-1."""
+    n = len(array)
+    inverse = linalg.solve_triangular(array, np.eye(n), lower=True, check_finite=False)
+    decoder = np.cumsum(inverse, axis=0)
+    top = np.max(np.abs(decoder))
+    if not np.isfinite(top) or top > 1e150:
+        return _WORST, np.zeros((n, n))
+    decoder /= top
+    squares = np.einsum("ij,ij->i", decoder, decoder)
+    if not largest:
+        share, log_square = np.full(n, 1 / n), math.log(np.mean(squares))
+        share /= np.mean(squares)
+    else:
+        log_square = math.log(np.max(squares))
+        powers = (squares / np.max(squares)) ** (_SHARPNESS if smooth else np.inf)
+        share = powers / np.sum(powers) / squares
+        if smooth:
+            log_square += math.log(np.sum(powers)) / _SHARPNESS
+    pulled = (decoder * share[:, None]).T @ decoder @ inverse.T
+    return 0.5 * log_square + math.log(top), -np.tril(pulled)

@@ -1,7 +1,8 @@
 """The encoder with the smallest error at a privacy target, under balls-in-bins batching.
 
-Minimised is log sigma(C) + log error(C): the noise multiplier that (epsilon, delta) asks for, times the error
-of the prefix sums at noise 1. With delta kept, a change of the Gram matrix G of the modes changes sigma by
+Minimised is log sigma(C) + log error(C), or a function of one's own of (C, sigma): sigma is the noise multiplier that
+(epsilon, delta) asks for, error that of the prefix sums at noise 1. With delta kept, a change of the Gram matrix G of
+the modes changes sigma by [N-grad]
 
     d log sigma = <S, dG> / (2 <S, G>),     S = E_Q[pi pi^T | Y = epsilon],
 
@@ -9,6 +10,13 @@ pi the posterior of the bins: an average over the crossings of the lines of `_im
 few hundred lines with fixed random numbers make a smooth function with its gradient, and L-BFGS-B does the rest.
 The result is validated on fresh samples. Its noise multiplier is an estimate: `calibrate` with
 method="certificate" turns it into a guarantee.
+
+>>> import dplib
+>>> from dplib.optimize import optimize
+>>> found = optimize("toeplitz", epsilon=2.0, delta=1e-3, batches_per_epoch=4, epochs=2)
+>>> safe = dplib.calibrate(found.mechanism(), epsilon=2.0, delta=1e-3, method="certificate", samples=2**16)
+>>> bool(found.noise_multiplier < safe.noise_multiplier < 1.05 * found.noise_multiplier)
+True
 """
 
 from __future__ import annotations
@@ -18,22 +26,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import _bins, _importance, _slopes, _streams, matrices
+from . import _encoder_families, _importance, _objectives, _slopes, _streams, matrices
 from . import _validate as check
+from ._balls_in_bins import BallsInBins
 from ._moving import MovingLines
-from ._progress import bar
+from ._progress import Checkpoint, bar
+from ._replay import Record
 from ._scipy import optimize as scipy_optimize
 from .results import NoBracketError
 
-FAMILIES = ("toeplitz", "banded_toeplitz", "buffered_linear_toeplitz")
-OBJECTIVES = ("rmse", "largest_error")
 _LINES = 512
+_MOST_LINES = 2**17
+_ROUGH = 64  # lines that tell how large the noise is about
 _PASSES = 3  # of L-BFGS-B, each with lines drawn for the encoder at which the last one ended
 _GAIN = 2e-4  # a pass that gains less (relative) is the last
 _ROOT = 1e-3  # of log delta: Newton's next step is then exact to the square of it
-_STREAM = 9  # first key of the random streams
+_STREAM, _ROUGH_STREAM, _SLOPE_STREAM = 9, 10, 11  # first keys of the random streams
 _VALIDATION = 0.005  # standard error of delta, relative
-_MOST_DECAY = 1 - 1e-6
+_VERSION = 1  # of what checkpoints hold
 
 
 class Objective(float):
@@ -46,23 +56,37 @@ class Objective(float):
         result.standard_error = float(standard_error)
         return result
 
+    def __getnewargs__(self):
+        return float(self), self.standard_error
+
     def __str__(self):
         return f"{float(self):.6g} +- {self.standard_error:.1g}"
 
 
 @dataclass(frozen=True, eq=False)
 class Optimized:
-    """What `optimize` found.
+    """What an optimiser found.
 
     encoder : of `dplib.matrices`. noise_multiplier : estimate of the smallest one that meets the target.
-    objective : `Objective`, its error, per round and coordinate.
+    objective : `Objective`, per round and coordinate for the errors of prefix sums.
     history : shape (steps, 2), objective and noise multiplier after each step, from the lines of the optimiser.
+    parameters : those of a family that is a function; None otherwise.
     """
 
     encoder: object
     noise_multiplier: float
     objective: Objective
     history: np.ndarray
+    batches_per_epoch: int
+    epochs: int
+    parameters: np.ndarray = None
+
+    def mechanism(self) -> BallsInBins:
+        """`BallsInBins` with this encoder and the *estimated* noise multiplier.
+
+        A guarantee is `calibrate(found.mechanism(), epsilon=, delta=, method="certificate")`.
+        """
+        return BallsInBins(self.encoder, self.noise_multiplier, self.batches_per_epoch, self.epochs)
 
     def __repr__(self):
         return (
@@ -85,162 +109,128 @@ def optimize(
     lines=_LINES,
     most_steps=100,
     seed=0,
+    checkpoint=None,
 ) -> Optimized:
     """The encoder of a family with the smallest error of prefix sums at (epsilon, delta), balls in bins.
 
     Parameters
     ----------
-    encoder_family : "toeplitz" (all coefficients free), "banded_toeplitz" (the first `bands` of them) or
-        "buffered_linear_toeplitz" (`buffers` buffers with weights at least 0). First coefficient 1, all at least 0.
+    encoder_family : "toeplitz" (all coefficients free), "banded_toeplitz" (the first `bands` of them),
+        "buffered_linear_toeplitz" (`buffers` buffers): first coefficient 1, all at least 0. Or a function from a vector of
+        parameters to Toeplitz coefficients, shape (n,), or to a lower-triangular array, shape (n, n), n = b E, written
+        with jax.numpy, entries at least 0 at all parameters; JAX differentiates it with 64-bit numbers.
     epsilon : above 0. delta : in (0, 1). batches_per_epoch : b >= 1. epochs : E >= 1.
-    objective : "rmse" (root mean square over rounds) or "largest_error" (of a round).
+    objective : "rmse" (root mean square over rounds), "largest_error" (of a round), or a function
+        (C, noise_multiplier) -> number, written with jax.numpy, C as the family gives it.
     bands : 1 to b E, for "banded_toeplitz". buffers : 1 to 8.
     start : Toeplitz encoder to start from (not for buffers); None: optimal counting, cut after a quarter of b.
+        For a function: its first parameters.
     lines : 64 to 2^17, drawn once for each pass; most_steps : of L-BFGS-B in each pass. seed : whole number.
+    checkpoint : path of a file that keeps finished evaluations, or None. The same call goes on from there and ends
+        with the identical result; functions must be the same, too (only their first values are compared).
 
     Both directions: remove is the larger one [C-9m]. Raises ValueError or TypeError on bad input.
-    Cost: b = 128, n = 2,048: a few seconds; memory O(n + b^2).
+    Cost: b = 128, n = 2,048: a few seconds; memory O(n + b^2), for arrays O(n^2).
     """
-    check.choice("encoder_family", encoder_family, FAMILIES)
-    check.choice("objective", objective, OBJECTIVES)
-    epsilon = check.real("epsilon", epsilon, above=0, at_most=1e100)
-    delta = check.delta(delta)
-    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
-    n = b * check.whole("epochs", epochs, at_least=1)
-    check.whole("rounds (batches_per_epoch * epochs)", n, at_least=2, at_most=matrices.MOST_ROUNDS)
-    lines = check.whole("lines", lines, at_least=64, at_most=2**17)
+    epsilon, delta = check.real("epsilon", epsilon, above=0, at_most=1e100), check.delta(delta)
+    b, epochs = _scheme(batches_per_epoch, epochs)
+    lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
     most_steps = check.whole("most_steps", most_steps, at_least=1)
     seed = check.whole("seed", seed, at_least=0, at_most=2**62)
-    family = _family(encoder_family, n, b, bands, buffers, start)
-    problem = _Problem(family, b, epsilon, delta, objective == "largest_error", lines, seed)
-    x, best = family.start, math.inf
-    with bar(_PASSES * most_steps, "encoder") as progress:
-        for number in range(_PASSES):
-            problem.draw(x, number)
-            found = scipy_optimize.minimize(
-                problem.value, x, jac=True, method="L-BFGS-B", bounds=family.bounds,
-                callback=lambda point: (problem.note(point), progress.update()),
-                options={"maxiter": most_steps, "ftol": 1e-9, "gtol": 1e-7, "maxcor": 20},
-            )  # fmt: skip
-            x, gain, best = found.x, best - found.fun, found.fun
-            if gain < _GAIN:
-                break
-    return problem.validated(x)
+    goal = _objectives.make(objective)
+    family = _encoder_families.make(encoder_family, b * epochs, b, bands, buffers, start)
+    kept = Checkpoint(
+        checkpoint, version=_VERSION, epsilon=epsilon, delta=delta, batches_per_epoch=b, epochs=epochs,
+        encoder_family=type(family).__name__, start=family.start, table=family.table(family.start),
+        objective=objective if isinstance(objective, str) else goal.value(family.table(family.start), 1.0),
+        lines=lines, most_steps=most_steps, seed=seed,
+    )  # fmt: skip
+    problem = _Problem(family, goal, b, epsilon, delta, lines, seed, Record(kept))
+    x = _descend(problem, most_steps)
+    return validated(
+        family.encoder(x),
+        family.table(x),
+        objective,
+        epsilon=epsilon,
+        delta=delta,
+        batches_per_epoch=b,
+        epochs=epochs,
+        history=np.array(problem.history).reshape(-1, 2),
+        parameters=x if callable(encoder_family) else None,
+        seed=seed,
+    )
 
 
-# ------------------------------------------------------------------------- families
+def validated(
+    encoder, table, objective, *, epsilon, delta, batches_per_epoch, epochs, history, parameters=None, seed=0
+):
+    """`Optimized` for an encoder that somebody found: its noise multiplier and objective from fresh lines.
+
+    table : what the encoder is made from, coefficients (n,) or array (n, n), entries at least 0. Others as for `optimize`.
+    """
+    goal = _objectives.make(objective)
+    sigma, error = _importance.solve_scale(
+        _slopes.gram(table, batches_per_epoch), epsilon, delta, "remove", seed=2**62 + seed, relative_error=_VALIDATION
+    )
+    error = abs(goal.noise_slope(table, sigma)) * error / sigma
+    value = Objective(goal.value(table, sigma), error)
+    return Optimized(encoder, sigma, value, history, batches_per_epoch, epochs, parameters)
 
 
-class _Free:
-    """Toeplitz encoders by their coefficients 1 .. bands - 1, scaled so that all matter alike."""
+def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0):
+    """(noise multiplier at the target, its gradient by the table): the implicit gradient by lines [N-grad].
 
-    def __init__(self, n, bands, start):
-        self.n, self.scale = n, np.sqrt(np.arange(2.0, bands + 1))
-        self.start = start[1:bands] * self.scale
-        self.bounds = [(0.0, None)] * (bands - 1)
+    table : Toeplitz coefficients, shape (n,), or a lower-triangular array, shape (n, n), entries at least 0; n a
+        multiple of batches_per_epoch, b.
+    epsilon : above 0. delta : in (0, 1). lines : 64 to 2^17. seed : whole number.
 
-    def coefficients(self, x):
-        c = np.zeros(self.n)
-        c[0] = 1.0
-        c[1 : len(x) + 1] = x / self.scale
-        return c
-
-    def pull(self, x, slope):
-        """Gradient by x from that by the coefficients."""
-        return slope[1 : len(x) + 1] / self.scale
-
-    def encoder(self, x):
-        return matrices.toeplitz(self.coefficients(x))
-
-
-class _Buffered:
-    """Buffered linear Toeplitz encoders: logs of output scales, and of 1 - decay [N-BLT]."""
-
-    def __init__(self, n, buffers):
-        self.n, self.powers = n, np.arange(n - 1.0)
-        # Output scales and decays for which the sum is about that of optimal counting, k^(-1/2) / sqrt(pi).
-        lags = np.geomspace(2.0, max(n / 4, 4.0), buffers)
-        self.start = np.concatenate([np.log(0.5 / np.sqrt(lags * buffers)), -np.log(lags)])
-        self.bounds = [(-30.0, 5.0)] * buffers + [(-math.log(1e6), -1e-6)] * buffers
-
-    def _parts(self, x):
-        scale, gap = np.exp(x[: len(x) // 2]), np.exp(x[len(x) // 2 :])
-        decay = np.minimum(1 - gap, _MOST_DECAY)
-        return scale, decay, decay[:, None] ** self.powers
-
-    def coefficients(self, x):
-        scale, _, powers = self._parts(x)
-        return np.append(1.0, scale @ powers)
-
-    def pull(self, x, slope):
-        scale, decay, powers = self._parts(x)
-        by_scale = powers @ slope[1:] * scale
-        steeper = np.zeros_like(powers)
-        steeper[:, 1:] = self.powers[1:] * powers[:, :-1]  # d decay^k / d decay
-        return np.append(by_scale, steeper @ slope[1:] * scale * -(1 - decay))
-
-    def encoder(self, x):
-        scale, decay, _ = self._parts(x)
-        return matrices.buffered_linear_toeplitz(self.n, scale, decay)
+    Returns (float, array of the shape of the table). Estimates: the error falls a little faster than 1 / sqrt(lines).
+    """
+    epsilon, delta = check.real("epsilon", epsilon, above=0, at_most=1e100), check.delta(delta)
+    table = check.matrix("table", table) if np.ndim(table) == 2 else check.vector("table", table)
+    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
+    if len(table) % b:
+        raise ValueError(f"table must have a multiple of batches_per_epoch ({b}) rows; got {len(table)}")
+    lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
+    seed = check.whole("seed", seed, at_least=0, at_most=2**62)
+    gram = _slopes.gram(table, b)
+    noise = _Noise(epsilon, delta, lines, seed)
+    noise.draw(gram, 0, stream=_SLOPE_STREAM)
+    log_sigma, weights = noise.at(gram)
+    sigma = math.exp(log_sigma)
+    return sigma, sigma * _log_slope(table, gram, weights)
 
 
-def _family(name, n, b, bands, buffers, start):
-    if name != "banded_toeplitz" and bands is not None:
-        raise ValueError(f"bands must be None for the family {name!r}; got {bands!r}")
-    if name == "buffered_linear_toeplitz":
-        if start is not None:
-            raise ValueError("start must be None for buffered linear Toeplitz encoders")
-        return _Buffered(n, check.whole("buffers", buffers, at_least=1, at_most=8))
-    if name == "banded_toeplitz":
-        bands = check.whole("bands", bands, at_least=1, at_most=n)
-    if start is None:
-        start = matrices.optimal_counting(n, max(1, min(b // 4, n)))
-    if not isinstance(start, matrices.Toeplitz) or start.columns != n:
-        raise ValueError(f"start must be a Toeplitz encoder with {n} columns; got {start!r}")
-    return _Free(n, bands or n, start.coefficients / start.coefficients[0])
+def _scheme(batches_per_epoch, epochs):
+    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
+    epochs = check.whole("epochs", epochs, at_least=1)
+    check.whole("rounds (batches_per_epoch * epochs)", b * epochs, at_least=2, at_most=matrices.MOST_ROUNDS)
+    return b, epochs
 
 
-# ------------------------------------------------------------------------- the function minimised
+def _log_slope(table, gram, weights):
+    """Gradient of log sigma by the table: <S, dG> / (2 <S, G>); neither the scale of S nor that of G matters."""
+    return _slopes.gram_slope(table, weights) / (2 * float(np.sum(weights * gram)))
 
 
-class _Problem:
-    """log sigma(C) + log error(C) and its gradient, from lines that are drawn once and then moved along."""
+# ------------------------------------------------------------------------- the noise multiplier
 
-    def __init__(self, family, batches, epsilon, delta, largest, lines, seed):
-        self.family, self.b, self.epsilon, self.log_delta = family, batches, epsilon, math.log(delta)
-        self.largest, self.lines, self.seed = largest, lines, seed
-        self.seen, self.history = {}, []
-        self.log_sigma = None
 
-    def draw(self, x, number):
-        """Lines for the encoder at x."""
-        gram, seed = self._gram(self.family.coefficients(x)), self.seed + number
-        sigma, _ = _importance.solve_scale(
-            gram, self.epsilon, math.exp(self.log_delta), "remove", seed=seed, relative_error=0.05
-        )
-        rng = _streams.generator(seed, (_STREAM,), 0)
-        self.moving = MovingLines(gram / sigma**2, self.epsilon, rng, self.lines)
-        self.log_sigma, self.seen = math.log(sigma), {}
+class _Noise:
+    """log sigma at the target, as a smooth function of the Gram matrix: lines that are drawn once and moved along."""
 
-    def value(self, x):
-        c = self.family.coefficients(x)
-        gram = self._gram(c)
-        log_sigma, weights = self._noise(gram)
-        log_error, slope = _slopes.log_error(c, self.largest)
-        # <S, dG> / (2 <S, G>): how G is scaled does not matter.
-        slope = slope + _slopes.gram_slope(c, weights) / (2 * float(np.sum(weights * gram)))
-        self.seen[x.tobytes()] = log_error, log_sigma
-        return log_sigma + log_error, self.family.pull(x, slope)
+    def __init__(self, epsilon, delta, lines, seed):
+        self.epsilon, self.log_delta, self.lines, self.seed = epsilon, math.log(delta), lines, seed
+        self.log_sigma = None  # the last root: where the next search starts
 
-    def note(self, x):
-        log_error, log_sigma = self.seen.get(x.tobytes(), (math.nan, math.nan))
-        self.history.append((math.exp(log_error + log_sigma), math.exp(log_sigma)))
+    def draw(self, gram, number, stream=_STREAM):
+        """New lines for this Gram matrix."""
+        if self.log_sigma is None:
+            self.log_sigma = self._rough(gram)
+        self.moving = self._lines(gram, stream, number, self.lines)
 
-    def _gram(self, c):
-        return _bins.gram(matrices.toeplitz(c), self.b, len(c) // self.b)
-
-    def _noise(self, gram):
-        """(log sigma at the target, S up to a factor): Newton, from the last root."""
+    def at(self, gram):
+        """(log sigma, S up to a factor): Newton, from the last root."""
         self.moving.moved(gram)
         x, goal = self.log_sigma, math.sqrt(-self.log_delta)
         for _ in range(20):
@@ -253,13 +243,82 @@ class _Problem:
                 return x, weights
         raise NoBracketError("the noise multiplier for the target was not found; more lines may help")
 
-    def validated(self, x):
-        """The result, its noise multiplier and error from fresh lines."""
-        c = self.family.coefficients(x)
-        sigma, error = _importance.solve_scale(
-            self._gram(c), self.epsilon, math.exp(self.log_delta), "remove",
-            seed=2**62 + self.seed, relative_error=_VALIDATION,
-        )  # fmt: skip
-        value = sigma * math.exp(_slopes.log_error(c, self.largest)[0])
-        objective = Objective(value, value * error / sigma)
-        return Optimized(self.family.encoder(x), sigma, objective, np.array(self.history).reshape(-1, 2))
+    def _lines(self, gram, stream, number, count):
+        rng = _streams.generator(self.seed + number, (stream,), 0)
+        return MovingLines(gram / math.exp(2 * self.log_sigma), self.epsilon, rng, count)
+
+    def _rough(self, gram):
+        delta = math.exp(self.log_delta)
+        sigma, _ = _importance.solve_scale(gram, self.epsilon, delta, "remove", seed=self.seed, relative_error=0.05)
+        return math.log(sigma)
+
+
+# ------------------------------------------------------------------------- the function minimised
+
+
+class _Problem:
+    """The objective at the noise that the target asks for, with its gradient by the parameters of the family."""
+
+    def __init__(self, family, objective, batches, epsilon, delta, lines, seed, record):
+        self.family, self.objective, self.b, self.record = family, objective, batches, record
+        self.noise = _Noise(epsilon, delta, lines, seed)
+        self.seen, self.history = {}, []
+
+    def start_pass(self, x, number):
+        """New lines for the encoder at x, drawn when they are needed: not while a record is replayed."""
+        self.drawn, self.pending, self.seen = False, (x.copy(), number), {}
+
+    def value(self, x):
+        known = self.record.known(x)
+        if known is None:
+            known = self._computed(x)
+            self.record.add(x, *known)
+        value, gradient, (log_sigma, shown) = known
+        self.noise.log_sigma = log_sigma
+        self.seen[x.tobytes()] = shown, math.exp(log_sigma)
+        return value, gradient
+
+    def _computed(self, x):
+        if not self.drawn:
+            where, number = self.pending
+            self.noise.draw(_slopes.gram(self.family.table(where), self.b), number)
+            self.drawn = True
+        table = self.family.table(x)
+        gram = _slopes.gram(table, self.b)
+        log_sigma, weights = self.noise.at(gram)
+        value, slope, by_log_sigma, shown = self.objective.minimised(table, log_sigma)
+        slope = slope + by_log_sigma * _log_slope(table, gram, weights)
+        return value, self.family.pull(x, slope), (log_sigma, shown)
+
+    def note(self, x):
+        self.history.append(self.seen.get(x.tobytes(), (math.nan, math.nan)))
+        return self.history[-1]
+
+
+def _descend(problem, most_steps):
+    """The parameters at the minimum: passes of L-BFGS-B."""
+    family = problem.family
+    x, best = family.start, math.inf
+    if not len(x):
+        return x
+    with bar(_PASSES * most_steps, "encoder") as progress:
+
+        def step(point):
+            shown, sigma = problem.note(point)
+            if hasattr(progress, "set_postfix_str"):
+                progress.set_postfix_str(f"objective {shown:.6g}, noise multiplier {sigma:.5g}", refresh=False)
+            progress.update()
+
+        try:
+            for number in range(_PASSES):
+                problem.start_pass(x, number)
+                found = scipy_optimize.minimize(
+                    problem.value, x, jac=True, method="L-BFGS-B", bounds=family.bounds, callback=step,
+                    options={"maxiter": most_steps, "ftol": 1e-9, "gtol": 1e-7, "maxcor": 20},
+                )  # fmt: skip
+                x, gain, best = found.x, best - found.fun, found.fun
+                if gain < _GAIN:
+                    break
+        finally:
+            problem.record.save()
+    return x
