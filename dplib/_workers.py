@@ -77,7 +77,7 @@ class _Batches:
 
     def __init__(self, items, workers, size):
         self.missing, self.workers, self.size = set(range(items)), workers, size
-        self.seconds = self.done = 0
+        self.seconds = self.done = self.asked = 0
         self.lock = threading.Lock()
         self.again()
 
@@ -99,9 +99,12 @@ class _Batches:
             return batch
 
     def _good_size(self):
-        if not self.done:
-            return 1
-        wanted = _SECONDS * self.done / max(self.seconds, 1e-9)
+        if self.done:
+            wanted = _SECONDS * self.done / max(self.seconds, 1e-9)
+        else:
+            # Many have been asked for before anybody could say how long the first took: they are quick.
+            self.asked += 1
+            wanted = 1 if self.asked <= 4 * self.workers else 2 * self.last
         fair = len(self.waiting) / (2 * self.workers)  # everybody has something to do until the end
         return max(1, int(min(wanted, fair, _GROWTH * self.last)))
 

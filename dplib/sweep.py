@@ -107,11 +107,15 @@ class _Kept:
         """Results by index of the setting."""
         if self.path is None:
             return {}
-        if not os.path.exists(self.path) or not os.path.getsize(self.path):
-            self._write(json.dumps({_HEADER: _FORMAT, "task": self.task}))
+        first = json.dumps({_HEADER: _FORMAT, "task": self.task})
+        content = b""
+        if os.path.exists(self.path):
+            with open(self.path, "rb") as file:
+                content = file.read()
+        whole, _, rest = content.rpartition(b"\n")
+        if not whole and first.encode().startswith(rest):  # nothing, or half a header
+            self._write(first, "w")
             return {}
-        with open(self.path, "rb") as file:
-            whole, _, rest = file.read().rpartition(b"\n")
         try:
             header, *lines = [json.loads(line) for line in whole.splitlines()]
             if header[_HEADER] != _FORMAT:
@@ -138,8 +142,8 @@ class _Kept:
         self._write(json.dumps({"key": self.keys[index], "setting": repr(setting)[:200], "result": encoded}))
         return _decoded(encoded)
 
-    def _write(self, line):
-        with open(self.path, "a", encoding="utf-8") as file:
+    def _write(self, line, mode="a"):
+        with open(self.path, mode, encoding="utf-8") as file:
             file.write(line + "\n")
             file.flush()
             os.fsync(file.fileno())
