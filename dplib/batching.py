@@ -12,12 +12,19 @@ whether it amplifies anything, is not decided here.
     round_robin        the same fixed slices in every epoch: nothing is random
     min_separation     fixed parts take turns, coins inside the part      [M-D]
     balls_in_bins      each record in one uniform batch of the epoch      [N-3.1]
+
+For long runs and large data every scheme has a stream, `poisson_stream` and so on: the same law,
+drawn round by round from a seed, for up to 2^31 - 1 records. A stream is a sequence (`stream[t]`, `len`,
+iteration) in which round t depends on the seed and t alone, so that a run can stop and go on; `stream.padded()`
+has the static shape that compiled code needs. Their generator is NumPy's Philox: reproducible from
+`seed`, not cryptographic. For a release leave `seed` out: it is then drawn from the operating system.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from . import _batch_streams as streams
 from . import _validate as check
 
 _MOST_RECORDS = 2**31 - 1
@@ -107,13 +114,7 @@ def min_separation(records, rounds, separation, sampling_probability, rng) -> li
     are at least b apart. separation=1 is Poisson sampling.
     """
     n, T = _size(records, rounds)
-    b = check.whole("separation", separation, at_least=1, at_most=n)
-    p = check.probability("sampling_probability", sampling_probability)
-    # p = 1/b itself must pass although b * p may round to just above 1.
-    if b * p > 1 + 4e-16:
-        raise ValueError(
-            f"sampling_probability must be at most 1 / separation = {1 / b:g}; got {sampling_probability!r}"
-        )
+    b, p = _separation(n, separation, sampling_probability)
     rng = _generator(rng)
     batches = [None] * T
     for part, members in enumerate(_parts(n, b)[: min(b, T)]):
@@ -134,9 +135,7 @@ def balls_in_bins(records, batches_per_epoch, epochs, rng, streaming=False) -> l
     Returns a list of b * E arrays, some of them possibly empty. Each record takes
     part exactly once an epoch; the sizes are Multinomial(n; 1/b, ..., 1/b).
     """
-    n = _records(records)
-    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=_MOST_ROUNDS)
-    epochs = check.whole("epochs", epochs, at_least=1, at_most=_MOST_ROUNDS)
+    n, b, epochs = _bins(records, batches_per_epoch, epochs)
     rng = _generator(rng)
     if not isinstance(streaming, (bool, np.bool_)):
         raise TypeError(f"streaming must be True or False; got {streaming!r}")
@@ -151,15 +150,91 @@ def balls_in_bins(records, batches_per_epoch, epochs, rng, streaming=False) -> l
     return [_locked(np.sort(part)) for part in parts] * epochs
 
 
+# ------------------------------------------------------------------------ streams
+
+
+def poisson_stream(records, rounds, sampling_probability, *, seed=None) -> streams.Batches:
+    """Poisson sampling, round by round: every record joins every round by its own coin.
+
+    records : n >= 1. rounds : T >= 1. sampling_probability : q in [0, 1].
+    seed : whole number at least 0; None for fresh entropy.
+
+    Participation: all n T coins are independent. Cost of a round: its own size, up to q = 1/2
+    (a Binomial(n, q) count, then as many records without replacement); memory likewise.
+    """
+    n, T = _size(records, rounds)
+    q = check.probability("sampling_probability", sampling_probability)
+    return _made(streams.Poisson, n, T, seed, q)
+
+
+def fixed_batch_stream(records, rounds, batch_size, *, seed=None) -> streams.Batches:
+    """Batches of exactly `batch_size` records without replacement, independent between rounds.
+
+    records : n >= 1. rounds : T >= 1. batch_size : 1 to n. seed : whole number at least 0; None for fresh entropy.
+    Participation: every set of batch_size records is equally likely in every round. Memory: one batch up to n / 2.
+    """
+    n, T = _size(records, rounds)
+    size = check.whole("batch_size", batch_size, at_least=1, at_most=n)
+    return _made(streams.FixedBatch, n, T, seed, size)
+
+
+def shuffling_stream(records, batches_per_epoch, epochs, *, reshuffle=False, seed=None) -> streams.Batches:
+    """A permutation cut into slices, the same in every epoch or, with `reshuffle`, drawn anew for each.
+
+    records : n >= 1. batches_per_epoch : b, 1 <= b <= n. epochs : E >= 1. seed : whole number at least 0;
+    None for fresh entropy. Participation: exactly once an epoch; with a kept permutation b rounds apart. Memory: 4 bytes a record.
+    """
+    n, b, epochs = _epochs(records, batches_per_epoch, epochs)
+    return _made(streams.Shuffling, n, _rounds(b, epochs), seed, b, check.flag("reshuffle", reshuffle))
+
+
+def round_robin_stream(records, batches_per_epoch, epochs) -> streams.Batches:
+    """Fixed batches in a fixed order: record d in the rounds i with i = d mod b. Nothing is random.
+
+    records : n >= 1. batches_per_epoch : b, 1 <= b <= n. epochs : E >= 1.
+    Participation: exactly once an epoch, b rounds apart.
+    """
+    n, b, epochs = _epochs(records, batches_per_epoch, epochs)
+    return _made(streams.RoundRobin, n, _rounds(b, epochs), 0, b)
+
+
+def min_separation_stream(records, rounds, separation, sampling_probability, *, seed=None) -> streams.Batches:
+    """b-min-sep sampling, round by round: fixed parts take turns, coins inside the part [M-D].
+
+    records : n >= 1. rounds : T >= 1. separation : b, 1 to n. sampling_probability : average rate p, at most
+    1 / b; a record joins with probability b p when its part's turn comes. seed : whole number at least 0; None for
+    fresh entropy. Participation: at least b rounds apart; the coins of different records and turns are independent.
+    """
+    n, T = _size(records, rounds)
+    b, p = _separation(n, separation, sampling_probability)
+    return _made(streams.MinSeparation, n, T, seed, b, p)
+
+
+def balls_in_bins_stream(records, batches_per_epoch, epochs, *, seed=None) -> streams.Batches:
+    """Balls in bins, round by round: multinomial sizes, one shuffle, consecutive slices [N-3.1].
+
+    records : n >= 1. batches_per_epoch : b >= 1. epochs : E >= 1. seed : whole number at least 0; None for fresh entropy.
+    Participation: exactly once an epoch, in the same batch of each; records choose independently and
+    uniformly. Memory: 4 bytes a record (0.4 GB for 1e8), drawn at first use.
+
+    `.padded(size)` is the practical variant of the source: pad or cut every batch to one size, divide by a
+    constant. The cut is not free [E-20]: take the size that `padded()` chooses by itself.
+    """
+    n, b, epochs = _bins(records, batches_per_epoch, epochs)
+    return _made(streams.BallsInBins, n, _rounds(b, epochs), seed, b)
+
+
 def participation(batches, records) -> np.ndarray:
     """The 0/1 matrix of who takes part when: shape (rounds, records), dtype uint8.
 
-    batches : a list of arrays of record numbers, as the samplers return it.
+    batches : a list of arrays of record numbers, as the samplers return it, or a stream.
     records : n >= 1. Row i, column d is 1 exactly when record d is in round i.
     Raises ValueError for a number outside 0 .. n - 1 or one that occurs twice in a round.
     Memory: rounds * records bytes.
     """
     n = _records(records)
+    if isinstance(batches, streams.Batches):
+        batches = list(batches)
     if not isinstance(batches, (list, tuple)) or not batches:
         raise TypeError(f"batches must be a non-empty list of arrays; got {type(batches).__name__}")
     rows = []
@@ -198,6 +273,34 @@ def _epochs(records, batches_per_epoch, epochs):
     n = _records(records)
     b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=n)
     return n, b, check.whole("epochs", epochs, at_least=1, at_most=_MOST_ROUNDS)
+
+
+def _bins(records, batches_per_epoch, epochs):
+    n = _records(records)
+    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=_MOST_ROUNDS)
+    return n, b, check.whole("epochs", epochs, at_least=1, at_most=_MOST_ROUNDS)
+
+
+def _rounds(b, epochs):
+    return check.whole("batches_per_epoch * epochs", b * epochs, at_least=1, at_most=_MOST_ROUNDS)
+
+
+def _separation(n, separation, sampling_probability):
+    b = check.whole("separation", separation, at_least=1, at_most=n)
+    p = check.probability("sampling_probability", sampling_probability)
+    # p = 1/b itself must pass although b * p may round to just above 1.
+    if b * p > 1 + 4e-16:
+        raise ValueError(
+            f"sampling_probability must be at most 1 / separation = {1 / b:g}; got {sampling_probability!r}"
+        )
+    return b, p
+
+
+def _made(kind, n, rounds, seed, *arguments):
+    """A stream with the seed, or with 128 bits from the operating system."""
+    if seed is None:
+        return kind(n, rounds, np.random.SeedSequence().entropy, *arguments, fresh=True)
+    return kind(n, rounds, check.whole("seed", seed, at_least=0, at_most=2**128), *arguments)
 
 
 def _generator(rng):

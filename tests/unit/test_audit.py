@@ -1,0 +1,141 @@
+"""Audits: the bound stays below the truth as often as it says, and sees a claim that is far too low."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dplib import BallsInBins, PoissonDPSGD, audit, batching, gaussian, matrices
+from dplib.audit import epsilon_lower_bound, transcripts
+
+
+@pytest.mark.parametrize(
+    "mu, delta, direction", [(1.0, 0.01, "both"), (1.0, 0.1, "add"), (0.5, 0.05, "remove")]
+)
+def test_bound_is_below_the_truth_of_a_gaussian_pair(mu, delta, direction):
+    """In at least the stated share of 300 audits, confidence 0.8; the best ratio of frequencies is not."""
+    truth, rng = gaussian.epsilon(mu, delta), np.random.default_rng(7)
+    lower, plain = [], []
+    for _ in range(300):
+        present, absent = rng.normal(mu, 1, 2000), rng.normal(0, 1, 2000)
+        lower.append(epsilon_lower_bound(present, absent, delta, confidence=0.8, direction=direction).lower)
+        p, q = (np.array([np.mean(x >= t) for t in np.linspace(-1, mu + 1, 30)]) for x in (present, absent))
+        plain.append(np.max(np.log(np.maximum(p - delta, 1e-9) / q)))
+    assert np.mean(np.array(lower) <= truth) >= 0.8
+    assert np.mean(lower) > 0.5 * truth  # and it says something
+    assert delta == 0.01 or np.mean(np.array(plain) <= truth) < 0.8
+
+
+def test_coverage_where_the_truth_is_attained():
+    """Randomised response: the event is the answer itself. Below the truth in 80% to 98% of 1,000 audits."""
+    truth, rng = math.log((0.75 - 0.05) / 0.25), np.random.default_rng(8)
+    answers = lambda p: (rng.random(400) < p).astype(float)
+    below = [
+        epsilon_lower_bound(answers(0.75), answers(0.25), 0.05, confidence=0.8).lower <= truth
+        for _ in range(1000)
+    ]
+    assert 0.8 <= np.mean(below) < 0.98
+
+
+def test_rates_and_interval_of_a_known_case():
+    """1,000 runs a side, counted half: hits 400 of 500, alarms 5 of 500, against scipy's beta quantiles."""
+    present = np.where(np.arange(1000) // 2 % 5 < 4, 1.0, 0.0)
+    absent = np.where(np.arange(1000) // 2 % 100 == 0, 1.0, 0.0)
+    found = epsilon_lower_bound(present, absent, 1e-3, confidence=0.9, direction="remove")
+    low, high = stats.beta.ppf(0.05, 400, 101), stats.beta.ppf(0.95, 6, 495)
+    assert found.hits == 0.8 and found.false_alarms == 0.01 and 0 < found.threshold <= 1
+    assert found.lower == pytest.approx(math.log((low - 1e-3) / high), rel=1e-9)
+    assert "epsilon at least 3.603" in str(found) and "confidence 0.9" in str(found)
+    # The same counts the other way round are the other direction.
+    other = epsilon_lower_bound(-absent, -present, 1e-3, confidence=0.9, direction="add")
+    assert other.lower == found.lower and other.direction == "add"
+    assert epsilon_lower_bound(-absent, -present, 1e-3, confidence=0.9).direction == "add"
+
+
+def test_no_difference_gives_no_bound():
+    rng = np.random.default_rng(1)
+    same = [epsilon_lower_bound(rng.normal(size=500), rng.normal(size=500), 1e-3).lower for _ in range(50)]
+    assert np.mean(np.array(same) == 0) >= 0.95 and min(same) == 0
+    assert epsilon_lower_bound(np.zeros(20), np.zeros(20), 0.0).lower == 0
+
+
+def loss_of_bins(sums, encoder, sigma, b):
+    """Privacy loss of the pair of balls in bins, from what is observed."""
+    modes = np.stack([encoder.entries()[:, j::b].sum(axis=1) for j in range(b)])
+    released = encoder.multiply(sums)
+    return np.logaddexp.reduce(
+        modes @ released / sigma**2 - (modes**2).sum(axis=1)[:, None] / (2 * sigma**2)
+    ) - math.log(b)
+
+
+@pytest.mark.slow
+def test_balls_in_bins_audited_through_sampler_and_noise():
+    """Above the epsilon for noise twice as large, below the true one."""
+    b, epochs, sigma, delta = 4, 3, 2.0, 1e-2
+    encoder = matrices.optimal_counting(b * epochs)
+    present, absent = transcripts(
+        batching.balls_in_bins_stream(20_000, b, epochs, seed=1), encoder, sigma, seed=2
+    )
+    assert present.shape == absent.shape == (12, 20_000)
+    scores = [loss_of_bins(sums, encoder, sigma, b) for sums in (present, absent)]
+    found = epsilon_lower_bound(*scores, delta)
+    truth = BallsInBins(encoder, sigma, b, epochs).epsilon(delta)
+    assert BallsInBins(encoder, 2 * sigma, b, epochs).epsilon(delta).value < found.lower < truth.value
+    assert found.lower > 0.7 * truth.value
+
+
+def test_poisson_audited_through_sampler_and_noise():
+    q, rounds, sigma, delta = 0.25, 8, 1.0, 1e-2
+    stream = batching.poisson_stream(20_000, rounds, q, seed=3)
+    pair = transcripts(stream, matrices.identity(rounds), sigma, seed=4)
+    scores = [np.log(1 - q + q * np.exp((2 * y - 1) / (2 * sigma**2))).sum(axis=0) for y in pair]
+    found = epsilon_lower_bound(*scores, delta)
+    assert 0.7 < found.lower / PoissonDPSGD(sigma, q, rounds).epsilon(delta).upper < 1
+    # Noise and participation as stated, and the two sides independent.
+    assert abs(pair[1].std() / sigma - 1) < 0.01
+    assert abs(pair[0].mean() - q) < 5 * math.sqrt((q + sigma**2) / pair[0].size)
+    assert abs(np.corrcoef(pair[0].ravel(), pair[1].ravel())[0, 1]) < 5 / math.sqrt(pair[0].size)
+
+
+SCORES = np.linspace(0, 1, 20)
+
+
+@pytest.mark.parametrize(
+    "changed, error, text",
+    [
+        ({"scores_with": SCORES[:9]}, ValueError, "scores_with must hold at least 10"),
+        ({"scores_without": ["a"] * 20}, TypeError, "scores_without"),
+        ({"scores_without": [math.nan] * 20}, ValueError, "scores_without"),
+        ({"delta": 1.0}, ValueError, "delta"),
+        ({"delta": -0.1}, ValueError, "delta"),
+        ({"confidence": 0}, ValueError, "confidence"),
+        ({"confidence": "0.9"}, TypeError, "confidence"),
+        ({"direction": "up"}, ValueError, "direction"),
+    ],
+)
+def test_bad_arguments_are_named(changed, error, text):
+    with pytest.raises(error, match=text):
+        epsilon_lower_bound(**{"scores_with": SCORES, "scores_without": SCORES, "delta": 0.1, **changed})
+
+
+@pytest.mark.parametrize(
+    "changed, error, text",
+    [
+        ({"batches": [np.arange(3)]}, TypeError, "batches must be a stream"),
+        ({"batches": batching.poisson_stream(3, 9, 0.5)}, ValueError, "encoder must have a column"),
+        ({"batches": batching.poisson_stream(2**27, 8, 0.5)}, ValueError, r"at most 2\*\*28"),
+        ({"encoder": "identity"}, TypeError, "encoder"),
+        ({"noise_multiplier": 0}, ValueError, "noise_multiplier"),
+        ({"seed": -1}, ValueError, "seed"),
+    ],
+)
+def test_bad_arguments_of_transcripts_are_named(changed, error, text):
+    arguments = {
+        "batches": batching.poisson_stream(3, 8, 0.5),
+        "encoder": matrices.identity(8),
+        "noise_multiplier": 1.0,
+    }
+    with pytest.raises(error, match=text):
+        transcripts(**{**arguments, **changed})
+    assert audit.Audit.__doc__

@@ -1,0 +1,313 @@
+"""Streams of batches: each scheme's participation guarantee as a test of exactly that law, and the static shape.
+
+Tests of randomness are chi-square or exact tests on fixed seeds: a correct stream fails one of them with
+probability about 1e-4. For each law a wrong one is shown to be rejected.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dplib import batching
+from dplib._batch_streams import BallsInBins, Batches, Padded, subset
+
+LIKELY = 1e-4
+
+STREAMS = {
+    "poisson": lambda s: batching.poisson_stream(40, 12, 0.2, seed=s),
+    "fixed_batch": lambda s: batching.fixed_batch_stream(40, 12, 8, seed=s),
+    "shuffling": lambda s: batching.shuffling_stream(40, 4, 3, seed=s),
+    "shuffling anew": lambda s: batching.shuffling_stream(40, 4, 3, reshuffle=True, seed=s),
+    "min_separation": lambda s: batching.min_separation_stream(40, 12, 4, 0.1, seed=s),
+    "balls_in_bins": lambda s: batching.balls_in_bins_stream(40, 4, 3, seed=s),
+    "round_robin": lambda s: batching.round_robin_stream(40, 4, 3),
+}
+
+
+def chi_square(observed, expected):
+    return stats.chisquare(observed, np.asarray(expected) * (np.sum(observed) / np.sum(expected))).pvalue
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_rounds_are_increasing_read_only_repeatable_and_in_any_order(name):
+    first, again, other = (STREAMS[name](seed) for seed in (3, 3, 4))
+    batches = list(first)
+    assert isinstance(first, Batches) and len(first) == len(batches) == first.rounds == 12
+    for t in (7, 2, 11, 0):  # round t does not depend on the rounds before it
+        assert np.array_equal(again[t], batches[t])
+    for batch in batches:
+        assert batch.dtype == np.int64 and not batch.flags.writeable
+        assert np.all(np.diff(batch) > 0) and (not len(batch) or (batch[0] >= 0 and batch[-1] < 40))
+    assert any(not np.array_equal(a, b) for a, b in zip(batches, other)) == (name != "round_robin")
+    matrix = batching.participation(first, 40)
+    assert np.array_equal(matrix.sum(axis=1), [len(batch) for batch in batches])
+    assert f"{first.expected_size:g} expected" in repr(first)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_mean_size_is_the_stated_one(name):
+    sizes = [len(batch) for seed in range(150) for batch in STREAMS[name](seed)]
+    assert abs(np.mean(sizes) - STREAMS[name](0).expected_size) <= 4 * np.std(sizes) / math.sqrt(len(sizes))
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_fresh_seed_is_new_and_known_afterwards(name):
+    if name == "round_robin":
+        return
+    a, b = STREAMS[name](None), STREAMS[name](None)
+    assert a.fresh and a.seed != b.seed and a.seed.bit_length() > 64 and not STREAMS[name](1).fresh
+    assert all(np.array_equal(x, y) for x, y in zip(a, STREAMS[name](a.seed)))
+
+
+# ----------------------------------------------------------------------- each scheme's law
+
+
+def test_a_subset_is_uniform_and_in_uniform_order():
+    """All ordered choices of k of 5, below and above half: the order is what a cut relies on."""
+    rng = np.random.default_rng(1)
+    for k in (0, 1, 2, 3, 4, 5):
+        outcomes = list(itertools.permutations(range(5), k))
+        places = {outcome: i for i, outcome in enumerate(outcomes)}
+        counts = np.zeros(len(outcomes))
+        for _ in range(60 * len(outcomes)):
+            counts[places[tuple(subset(rng, 5, k).tolist())]] += 1
+        assert len(outcomes) == 1 or chi_square(counts, np.ones(len(outcomes))) > LIKELY
+    # In increasing order, or cut from a sequence of numbers that may repeat, it would be another law.
+    firsts = [np.sort(subset(rng, 5, 2))[0] for _ in range(2000)]
+    assert chi_square(np.bincount(firsts, minlength=5), np.ones(5)) < LIKELY
+
+
+@pytest.mark.parametrize("q", [0.3, 0.7])
+def test_poisson_coins_are_independent_between_records_and_rounds(q):
+    """All 2^6 patterns of 3 records in 2 rounds have their product probability."""
+    trials = 6000
+    stream = batching.poisson_stream(3, 2 * trials, q, seed=5)
+    codes = batching.participation(stream, 3).reshape(trials, 6) @ (1 << np.arange(6))
+    heads = np.array([code.bit_count() for code in range(64)])
+    counts = np.bincount(codes, minlength=64)
+    assert chi_square(counts, q**heads * (1 - q) ** (6 - heads)) > LIKELY
+    assert chi_square(counts, (q + 0.04) ** heads * (0.96 - q) ** (6 - heads)) < LIKELY
+
+
+def test_poisson_at_the_ends_of_its_range():
+    assert all(len(batch) == 0 for batch in batching.poisson_stream(5, 3, 0, seed=1))
+    assert all(np.array_equal(batch, np.arange(5)) for batch in batching.poisson_stream(5, 3, 1, seed=1))
+
+
+def test_every_fixed_batch_is_equally_likely_and_independent_of_the_last():
+    stream = batching.fixed_batch_stream(4, 14000, 2, seed=3)
+    places = {subset: i for i, subset in enumerate(itertools.combinations(range(4), 2))}
+    codes = np.array([places[tuple(batch.tolist())] for batch in stream])
+    pairs = np.bincount(6 * codes[0::2] + codes[1::2], minlength=36)
+    assert chi_square(pairs, np.ones(36)) > LIKELY
+
+
+@pytest.mark.parametrize("name", ["shuffling", "shuffling anew", "balls_in_bins", "round_robin"])
+def test_every_record_takes_part_exactly_once_an_epoch(name):
+    for seed in range(20):
+        matrix = batching.participation(STREAMS[name](seed), 40)
+        assert np.all(matrix.reshape(3, 4, 40).sum(axis=1) == 1)
+        kept = np.array_equal(matrix[:4], matrix[4:8]) and np.array_equal(matrix[:4], matrix[8:])
+        assert kept == (name != "shuffling anew")
+
+
+@pytest.mark.parametrize("reshuffle", [False, True])
+def test_every_split_of_a_shuffle_is_equally_likely(reshuffle):
+    """4 records in 2 batches: 6 splits; with `reshuffle` the 36 pairs of two epochs are equally likely."""
+    counts = np.zeros((6, 6))
+    places = {subset: i for i, subset in enumerate(itertools.combinations(range(4), 2))}
+    for seed in range(2500):
+        stream = batching.shuffling_stream(4, 2, 2, reshuffle=reshuffle, seed=seed)
+        counts[places[tuple(stream[0].tolist())], places[tuple(stream[2].tolist())]] += 1
+    expected = np.ones((6, 6)) if reshuffle else np.eye(6)
+    assert (
+        np.all(counts[expected == 0] == 0)
+        and chi_square(counts[expected > 0], expected[expected > 0]) > LIKELY
+    )
+
+
+def test_assignments_of_balls_are_jointly_uniform():
+    """[N-3.1] Each of the b^n assignments has probability b^-n; a shuffle has not."""
+    n, b, trials = 4, 3, 4050
+
+    def counts(stream):
+        bins = [np.argmax(batching.participation(stream(seed), n), axis=0) for seed in range(trials)]
+        return np.bincount(np.array(bins) @ b ** np.arange(n), minlength=b**n)
+
+    assert (
+        chi_square(counts(lambda s: batching.balls_in_bins_stream(n, b, 1, seed=s)), np.ones(b**n)) > LIKELY
+    )
+    assert chi_square(counts(lambda s: batching.shuffling_stream(n, b, 1, seed=s)), np.ones(b**n)) < LIKELY
+
+
+def test_pairs_of_balls_meet_with_probability_one_over_the_number_of_bins():
+    """[N-3.1] In one large stream: the number of pairs that share a batch has mean pairs / b."""
+    n, b = 60_000, 128
+    sizes = np.array([len(batch) for batch in batching.balls_in_bins_stream(n, b, 1, seed=11)], float)
+    assert chi_square(sizes, np.ones(b)) > LIKELY and chi_square(sizes, np.ones(b)) < 1 - LIKELY
+
+
+def test_participations_are_separated_and_in_turn():
+    """[M-D] Record d only in rounds congruent to d mod b; its coins are b p, independent."""
+    b, p, n = 3, 0.2, 6
+    matrix = batching.participation(batching.min_separation_stream(n, 12_000, b, p, seed=2), n)
+    i, d = np.nonzero(matrix)
+    assert np.all(i % b == d % b)
+    for record in range(n):
+        assert np.all(np.diff(np.flatnonzero(matrix[:, record])) >= b)
+    turns = matrix[0::b, [0, 3]].reshape(-1, 4)  # two records of part 0, two turns
+    codes = np.bincount(turns @ [1, 2, 4, 8], minlength=16)
+    heads = np.array([code.bit_count() for code in range(16)])
+    assert chi_square(codes, (b * p) ** heads * (1 - b * p) ** (4 - heads)) > LIKELY
+
+
+def test_full_rate_is_round_robin():
+    separated, fixed = (
+        batching.min_separation_stream(10, 6, 3, 1 / 3, seed=1),
+        batching.round_robin_stream(10, 3, 2),
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(separated, fixed))
+
+
+# ------------------------------------------------------------------------------ static shape
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_padded_batches_hold_the_same_records(name):
+    stream = STREAMS[name](9)
+    padded = stream.padded()
+    assert isinstance(padded, Padded) and len(padded) == 12 and padded.overflow_probability <= 1e-10
+    for t, (indices, mask) in enumerate(padded):
+        assert indices.shape == mask.shape == (padded.size,) and mask.dtype == bool
+        assert np.array_equal(indices[mask], stream[t]) and not indices[~mask].any()
+    indices, mask = padded.block(3, 8)
+    assert indices.shape == mask.shape == (5, padded.size) and np.array_equal(indices[2], padded[5][0])
+    assert f"{padded.size} slots" in repr(padded)
+
+
+def test_sizes_chosen_by_themselves():
+    """The smallest that is exceeded with probability 1e-10 at most, by the union bound."""
+    stream = batching.balls_in_bins_stream(50_000, 100, 20, seed=1)
+    size = stream.padded().size
+    tail = lambda k: 100 * stats.binom.sf(k, 50_000, 0.01)
+    assert tail(size) <= 1e-10 < tail(size - 1) and 640 < size < 680
+    assert stream.padded(size).overflow_probability == pytest.approx(tail(size), rel=1e-6)
+    assert stream.padded(500).overflow_probability == 1
+    assert batching.fixed_batch_stream(30, 5, 7, seed=1).padded().size == 7
+    assert batching.shuffling_stream(30, 7, 2, seed=1).padded().size == 5
+    assert batching.round_robin_stream(1, 1, 2).padded().size == 1
+    assert batching.min_separation_stream(30, 6, 3, 1 / 3, seed=1).padded().size == 10
+    poisson = batching.poisson_stream(1000, 50, 0.1, seed=1)
+    assert 50 * stats.binom.sf(poisson.padded().size, 1000, 0.1) <= 1e-10
+
+
+def test_the_stated_overflow_probability_is_the_frequency():
+    """Balls in bins, b = 4: the share of seeds with a batch above the size, against the union bound."""
+    size, trials = 18, 3000
+    over = [
+        max(len(batch) for batch in batching.balls_in_bins_stream(40, 4, 1, seed=s)) > size
+        for s in range(trials)
+    ]
+    bound = batching.balls_in_bins_stream(40, 4, 1, seed=0).padded(size).overflow_probability
+    # Two batches above the size at once are rare: the union bound is nearly exact here.
+    assert 0.9 * bound - 4 * math.sqrt(bound / trials) < np.mean(over) < bound + 4 * math.sqrt(bound / trials)
+
+
+def test_a_cut_is_fair_and_kept_through_the_epochs():
+    """Each record of a full batch is left out equally often: not the one with the largest number."""
+    counts = np.zeros(5)
+    for seed in range(1500):
+        stream = batching.poisson_stream(5, 1, 1.0, seed=seed)
+        indices, mask = stream.padded(4)[0]
+        assert mask.all() and np.all(np.diff(indices) > 0)
+        counts[np.setdiff1d(np.arange(5), indices)] += 1
+    assert chi_square(counts, np.ones(5)) > LIKELY
+    padded = batching.balls_in_bins_stream(40, 4, 3, seed=1).padded(8)
+    for t in range(4):
+        assert np.array_equal(padded[t][0], padded[t + 4][0]) and np.array_equal(
+            padded[t][1], padded[t + 8][1]
+        )
+
+
+# -------------------------------------------------------------------------------- large data
+
+
+def test_a_hundred_million_records_without_a_permutation():
+    n = 10**8
+    for stream, size in [
+        (batching.poisson_stream(n, 1000, 1e-5, seed=1), 1000),
+        (batching.fixed_batch_stream(n, 1000, 1000, seed=1), 1000),
+        (batching.min_separation_stream(n, 1000, 100, 1e-5, seed=1), 1000),
+        (batching.round_robin_stream(n, 10**5, 2), 1000),
+    ]:
+        batch = stream[999]
+        assert (
+            abs(len(batch) - size) < 4 * math.sqrt(size) and batch.max() < n and 0.4 < batch.mean() / n < 0.6
+        )
+
+
+def test_once_an_epoch_in_four_bytes_a_record():
+    stream = batching.balls_in_bins_stream(10**6, 1000, 2, seed=1)
+    total = sum(len(stream[t]) for t in range(1000))
+    assert total == 10**6 and isinstance(stream, BallsInBins)
+    assert stream._kept[1].nbytes == 4 * 10**6
+
+
+# ---------------------------------------------------------------------------------- bad input
+
+
+BAD = [
+    (batching.poisson_stream, (0, 1, 0.1), ValueError, "records"),
+    (batching.poisson_stream, (2**31, 1, 0.1), ValueError, "records"),
+    (batching.poisson_stream, (5, 0, 0.1), ValueError, "rounds"),
+    (batching.poisson_stream, (5, 3, 1.1), ValueError, "sampling_probability"),
+    (batching.fixed_batch_stream, (5, 3, 6), ValueError, "batch_size"),
+    (batching.fixed_batch_stream, (5, 3, "2"), TypeError, "batch_size"),
+    (batching.shuffling_stream, (5, 6, 1), ValueError, "batches_per_epoch"),
+    (batching.shuffling_stream, (5, 2, 0), ValueError, "epochs"),
+    (batching.round_robin_stream, (5, 6, 1), ValueError, "batches_per_epoch"),
+    (batching.min_separation_stream, (5, 3, 6, 0.1), ValueError, "separation"),
+    (batching.min_separation_stream, (5, 3, 2, 0.51), ValueError, "at most 1 / separation"),
+    (batching.balls_in_bins_stream, (5, 0, 1), ValueError, "batches_per_epoch"),
+    (batching.balls_in_bins_stream, (5, 10**9, 2), ValueError, r"batches_per_epoch \* epochs"),
+]
+
+
+@pytest.mark.parametrize("make, arguments, error, text", BAD)
+def test_bad_arguments_are_named(make, arguments, error, text):
+    with pytest.raises(error, match=text):
+        make(*arguments)
+
+
+@pytest.mark.parametrize(
+    "seed, error", [(-1, ValueError), (1.5, ValueError), ("1", TypeError), (True, TypeError)]
+)
+def test_bad_seeds_are_named(seed, error):
+    for make, arguments in [
+        (batching.poisson_stream, (5, 3, 0.1)),
+        (batching.fixed_batch_stream, (5, 3, 2)),
+        (batching.shuffling_stream, (5, 2, 1)),
+        (batching.min_separation_stream, (5, 3, 2, 0.1)),
+        (batching.balls_in_bins_stream, (5, 2, 1)),
+    ]:
+        with pytest.raises(error, match="seed must be a whole number"):
+            make(*arguments, seed=seed)
+
+
+def test_bad_rounds_and_sizes_are_named():
+    stream = batching.poisson_stream(5, 3, 0.5, seed=1)
+    for t in (3, -1):
+        with pytest.raises(IndexError, match="round must be from 0 to 2"):
+            stream[t]
+        with pytest.raises(IndexError, match="round must be from 0 to 2"):
+            stream.padded(2)[t]
+    for t in ("0", True, 1.0, slice(0, 2)):
+        with pytest.raises(TypeError, match="round must be a whole number"):
+            stream[t]
+    with pytest.raises(ValueError, match="size must be a whole number at least 1"):
+        stream.padded(0)
+    with pytest.raises(TypeError, match="reshuffle must be True or False"):
+        batching.shuffling_stream(5, 2, 1, reshuffle=1, seed=1)

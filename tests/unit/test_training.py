@@ -1,0 +1,480 @@
+"""Training: the noise has the covariance that is claimed, a round is what the formula says, a killed run goes on."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from dplib import _correlated_noise as noise
+from dplib import batching, matrices, training
+from dplib.training import Config, clipped_sum, correlated_noise, memory_rows, train
+
+ROUNDS = 24
+SCALE, DECAY = [0.2, 0.15, 0.1, 0.05], [0.95, 0.8, 0.5, 0.1]
+RNG = np.random.default_rng(1)
+TRIANGLE = np.tril(RNG.uniform(0.1, 0.5, (ROUNDS, ROUNDS)), -1) + np.diag(RNG.uniform(1, 2, ROUNDS))
+SIGNED = np.concatenate([[2.0], 0.3 * RNG.standard_normal(ROUNDS - 1)])
+
+# (encoder, how its noise is kept, copies of the parameters)
+ENCODERS = {
+    "identity": (matrices.identity(ROUNDS), "keep", 0),
+    "scaled identity": (matrices.toeplitz(2.5 * np.eye(ROUNDS)[0]), "keep", 0),
+    "banded": (matrices.optimal_counting(ROUNDS, 5), "keep", 4),
+    "two bands": (matrices.optimal_counting(ROUNDS, 2), "keep", 1),
+    "toeplitz": (matrices.optimal_counting(ROUNDS), "keep", ROUNDS - 1),
+    "signed": (matrices.toeplitz(SIGNED, signed=True), "keep", ROUNDS - 1),
+    "buffers": (matrices.buffered_linear_toeplitz(ROUNDS, SCALE, DECAY), "keep", 4),
+    "dense": (matrices.dense(TRIANGLE), "keep", ROUNDS),
+    "recomputed": (matrices.optimal_counting(ROUNDS), "recompute", 0),
+    "recomputed buffers": (matrices.buffered_linear_toeplitz(ROUNDS, SCALE, DECAY), "recompute", 0),
+}
+
+
+def noise_of(encoder, memory, coordinates, seed=0, rounds=ROUNDS, deviation=1.0):
+    """The noise of all rounds, shape (rounds, coordinates), through the public transform."""
+    transform = correlated_noise(encoder, deviation, seed=seed, noise_memory=memory)
+    nothing = {"w": jnp.zeros(coordinates)}
+
+    def one(state, _):
+        added, state = transform.update(nothing, state)
+        return state, added["w"]
+
+    return np.asarray(
+        jax.jit(lambda s: jax.lax.scan(one, s, length=rounds)[1])(transform.init(nothing)), float
+    )
+
+
+# ------------------------------------------------------------------------------- the noise
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_basis_vectors_give_the_inverse_exactly(name):
+    """Fed with z_t = e_t the recursion returns the rows of C^-1, to the accuracy of 32-bit floats."""
+    encoder, memory, rows = ENCODERS[name]
+    kind, arrays = noise.plan(encoder, memory)
+    assert kind.rows == memory_rows(encoder, memory) == rows
+    inverse = np.linalg.inv(encoder.entries())
+    if memory == "recompute":
+        assert np.allclose(arrays["inverse"], inverse[:, 0], rtol=0, atol=1e-12)
+        return
+    state = noise.start(kind, jnp.zeros(ROUNDS))
+    held = sum(leaf.size for leaf in jax.tree.leaves(state))
+    assert held == rows * ROUNDS  # copies of the parameters, no more
+    found = np.zeros((ROUNDS, ROUNDS))
+    for t in range(ROUNDS):
+        found[t], state = noise.push(kind, arrays, state, t, jnp.eye(ROUNDS)[t])
+    assert np.abs(found - inverse).max() < 2e-6 * np.abs(inverse).max()
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_simulated_noise_has_the_stated_covariance(name):
+    """Sigma^2 C^-1 C^-T over rounds, each entry within five standard errors; independent between coordinates."""
+    encoder, memory, _ = ENCODERS[name]
+    coordinates, sigma = 40_000, 1.7
+    w = noise_of(encoder, memory, coordinates, seed=3, deviation=sigma)
+    inverse = np.linalg.inv(encoder.entries())
+    truth = sigma**2 * inverse @ inverse.T
+    error = np.sqrt((truth**2 + np.outer(np.diag(truth), np.diag(truth))) / coordinates)
+    assert np.max(np.abs(w @ w.T / coordinates - truth) / error) < 5
+    assert np.max(np.abs(w.mean(axis=1)) / np.sqrt(np.diag(truth) / coordinates)) < 5
+    # Neighbouring coordinates, pooled over rounds after whitening.
+    z = encoder.entries() @ w / sigma
+    assert abs(np.mean(z[:, 1:] * z[:, :-1])) < 5 / math.sqrt(z[:, 1:].size)
+    # A sigma that is wrong by 5% would be seen.
+    assert np.max(np.abs(w @ w.T / coordinates - 1.05**2 * truth) / error) > 5
+
+
+def test_recomputed_noise_is_the_kept_noise():
+    for name in ("recomputed", "recomputed buffers"):
+        encoder = ENCODERS[name][0]
+        kept, again = noise_of(encoder, "keep", 50, seed=4), noise_of(encoder, "recompute", 50, seed=4)
+        assert np.abs(kept - again).max() < 2e-5
+
+
+def test_noise_whitened_by_the_encoder_does_not_depend_on_it():
+    """The same seed gives the same z: C w is the same for every encoder."""
+    plain = noise_of(matrices.identity(ROUNDS), "keep", 30, seed=8)
+    for encoder, memory, _ in ENCODERS.values():
+        w = noise_of(encoder, memory, 30, seed=8)
+        assert np.abs(encoder.entries() @ w - plain).max() < 5e-5
+
+
+def test_long_recursions_stay_accurate():
+    """2,048 rounds in 32-bit floats against the 64-bit solution."""
+    n = 2048
+    z = noise_of(matrices.identity(n), "keep", 8, seed=5, rounds=n)
+    for encoder in (matrices.buffered_linear_toeplitz(n, SCALE, DECAY), matrices.optimal_counting(n, 64)):
+        w = noise_of(encoder, "keep", 8, seed=5, rounds=n)
+        assert np.abs(w - encoder.solve(z)).max() < 2e-5 * np.abs(w).max()
+
+
+def test_seeds_and_rounds_are_independent_streams():
+    encoder = matrices.identity(4)
+    a, b, c = (noise_of(encoder, "keep", 20_000, seed=s, rounds=4) for s in (1, 1, 2**100))
+    assert np.array_equal(a, b)
+    stacked = np.concatenate([a, c])
+    assert np.abs(np.corrcoef(stacked) - np.eye(8)).max() < 5 / math.sqrt(20_000)
+    fresh = [noise_of(encoder, "keep", 4, seed=None, rounds=1) for _ in range(2)]
+    assert not np.array_equal(*fresh)
+
+
+def test_leaves_of_a_pytree_get_independent_noise():
+    transform = correlated_noise(matrices.identity(2), 1.0, seed=1)
+    sums = {"a": jnp.zeros((50, 80)), "b": [jnp.zeros(4000), jnp.zeros(())]}
+    added, state = transform.update(sums, transform.init(sums))
+    assert jax.tree.structure(added) == jax.tree.structure(sums) and int(state[0]) == 1
+    assert abs(np.corrcoef(np.ravel(added["a"]), added["b"][0])[0, 1]) < 5 / math.sqrt(4000)
+
+
+# ------------------------------------------------------------------------------- gradients
+
+
+def squared(params, example):
+    x, y = example
+    return 0.5 * (x @ params["w"] + params["b"] - y) ** 2
+
+
+X = RNG.standard_normal((30, 3)).astype(np.float32)
+Y = (X @ [1.0, -2.0, 0.5] + 0.3).astype(np.float32)
+START = {"w": np.array([0.3, 0.1, -0.2], np.float32), "b": np.array(0.1, np.float32)}
+
+
+def by_hand(w, x, y, clip):
+    """Clipped gradients of `squared`, shape (examples, 4), in 64-bit floats."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    gradients = (x @ w[:3] + w[3] - y)[:, None] * np.column_stack([x, np.ones(len(x))])
+    norms = np.linalg.norm(gradients, axis=1)
+    return gradients * np.minimum(1, clip / norms)[:, None]
+
+
+@pytest.mark.parametrize("microbatch", [None, 1, 7, 30, 64])
+def test_clipped_sum_is_the_formula_with_any_microbatch(microbatch):
+    mask = np.arange(30) % 4 != 1
+    found = clipped_sum(squared, START, (X, Y), mask, 0.8, microbatch)
+    expected = by_hand(np.array([0.3, 0.1, -0.2, 0.1]), X, Y, 0.8)[mask].sum(axis=0)
+    assert np.allclose(np.append(found["w"], found["b"]), expected, rtol=0, atol=2e-6)
+
+
+def test_one_record_moves_the_sum_by_at_most_the_clip_norm():
+    """Whatever its gradient is: huge, tiny, infinite or not a number. An empty slot moves nothing."""
+    others = X[:5] * 1.0, Y[:5] * 1.0
+    for value in (1e-30, 1.0, 1e10, 1e25, np.inf, np.nan):
+        x, y = X[:6].copy(), Y[:6].copy()
+        x[5, 1] = value
+        for microbatch in (None, 2):
+            without = clipped_sum(squared, START, others, np.ones(5, bool), 0.5, microbatch)
+            with_it = clipped_sum(squared, START, (x, y), np.ones(6, bool), 0.5, microbatch)
+            empty = clipped_sum(squared, START, (x, y), np.arange(6) < 5, 0.5, microbatch)
+            moved = [np.append(a["w"] - without["w"], a["b"] - without["b"]) for a in (with_it, empty)]
+            assert np.linalg.norm(moved[0]) <= 0.5 * (1 + 1e-5)
+            assert np.linalg.norm(moved[1]) <= 1e-6
+
+
+def test_zero_gradients_stay_zero():
+    found = clipped_sum(lambda p, e: 0.0 * jnp.sum(p["w"]), START, (X, Y), np.ones(30, bool), 1.0)
+    assert not np.any(found["w"]) and not np.any(found["b"])
+
+
+# --------------------------------------------------------------------------------- training
+
+
+def stream(rounds=ROUNDS, seed=3):
+    return batching.poisson_stream(30, rounds, 0.4, seed=seed)
+
+
+def test_a_run_is_the_formula():
+    """Clip, sum, add (C^-1 z)_t, divide, momentum, cooldown: against NumPy in 64-bit floats, every round."""
+    encoder = matrices.optimal_counting(ROUNDS, 4)
+    schedule = optax.linear_schedule(0.5, 0.05, 10, transition_begin=5)
+    config = Config(
+        noise_multiplier=0.9, clip_norm=0.7, encoder=encoder, learning_rate=schedule, momentum=0.6
+    )
+    seen = []
+    result = train(
+        squared, START, (X, Y), stream(), config, seed=11, rounds_per_call=1,
+        evaluate=lambda p: seen.append(np.append(p["w"], p["b"])) or 0.0, evaluate_every=1,
+    )  # fmt: skip
+    # The noise of the run, from its seed; "b" comes before "w" in the order of the pytree.
+    z = [noise.normals(noise.key_of(11), t, 0.9 * 0.7, START) for t in range(ROUNDS)]
+    w = encoder.solve(np.array([np.append(leaf["w"], leaf["b"]) for leaf in z], float))
+    position, velocity = np.array([0.3, 0.1, -0.2, 0.1]), np.zeros(4)
+    for t, batch in enumerate(stream()):
+        mean = (by_hand(position, X[batch], Y[batch], 0.7).sum(axis=0) + w[t]) / 12.0
+        velocity = 0.6 * velocity + mean
+        position = position - float(schedule(t)) * velocity
+        assert np.allclose(seen[t], position, rtol=0, atol=1e-5)
+    assert result.rounds == ROUNDS and result.history.shape == (ROUNDS, 2)
+    assert "24 rounds" in repr(result)
+
+
+def test_noise_of_a_run_adds_up_to_that_of_the_prefix_sum():
+    """Without gradients the parameters are minus the sum of the noise, whose variance is that of A C^-1."""
+    encoder = matrices.buffered_linear_toeplitz(ROUNDS, SCALE, DECAY)
+    flat = {"w": np.zeros(20_000, np.float32)}
+    config = Config(noise_multiplier=2.0, clip_norm=3.0, encoder=encoder, learning_rate=0.5, divisor=10.0)
+    end = train(lambda p, e: 0.0 * p["w"][0], flat, X, stream(), config, seed=1).params["w"]
+    variance = (0.5 * 2.0 * 3.0 / 10.0) ** 2 * np.sum(np.linalg.inv(encoder.entries()).sum(axis=0) ** 2)
+    assert abs(np.var(end) / variance - 1) < 5 * math.sqrt(2 / 20_000)
+
+
+def parameters(result):
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(result.params)])
+
+
+def test_rounds_per_call_and_microbatches_change_rounding_only():
+    config = Config(noise_multiplier=1.0, encoder=matrices.optimal_counting(ROUNDS, 3), learning_rate=0.3)
+    ends = [
+        parameters(
+            train(squared, START, (X, Y), stream(), replace(config, microbatch=m), seed=2, rounds_per_call=k)
+        )
+        for m, k in [(None, 16), (None, 1), (5, 24), (5, 7)]
+    ]
+    assert max(np.abs(end - ends[0]).max() for end in ends) < 1e-4
+
+
+def test_a_seed_repeats_a_run_and_none_does_not():
+    config = Config(noise_multiplier=1.0, learning_rate=0.3)
+    run = lambda seed: parameters(train(squared, START, (X, Y), stream(), config, seed=seed))
+    assert np.array_equal(run(5), run(5)) and not np.array_equal(run(5), run(6))
+    assert not np.array_equal(run(None), run(None))
+    assert START["w"][0] == np.float32(0.3)  # the caller's arrays are left alone
+
+
+def test_any_optimizer_of_optax():
+    """optax.sgd by hand is the built-in rule; the state of Adam is carried along."""
+    config = Config(noise_multiplier=0.5, learning_rate=0.2, momentum=0.5)
+    own = parameters(train(squared, START, (X, Y), stream(), config, seed=1))
+    given = Config(noise_multiplier=0.5, optimizer=optax.sgd(0.2, momentum=0.5))
+    assert np.allclose(own, parameters(train(squared, START, (X, Y), stream(), given, seed=1)), atol=1e-5)
+    adam = Config(noise_multiplier=0.5, optimizer=optax.adam(0.2))
+    assert np.all(np.isfinite(parameters(train(squared, START, (X, Y), stream(), adam, seed=1))))
+
+
+def test_it_learns_without_noise_and_a_larger_noise_hurts():
+    errors = []
+    for sigma in (0.0, 30.0):
+        config = Config(noise_multiplier=sigma, clip_norm=5.0, learning_rate=0.3)
+        end = train(squared, START, (X, Y), stream(200), config, seed=1).params
+        errors.append(float(np.mean((X @ end["w"] + end["b"] - Y) ** 2)))
+    assert errors[0] < 1e-6 < 1e-2 < errors[1]
+
+
+def test_no_global_setting_changes():
+    names = ("jax_enable_x64", "jax_default_prng_impl", "jax_default_matmul_precision", "jax_debug_nans")
+    before = [getattr(jax.config, name) for name in names]
+    train(squared, START, (X, Y), stream(4), Config(noise_multiplier=1.0), seed=1)
+    assert before == [getattr(jax.config, name) for name in names]
+
+
+# ------------------------------------------------------------------------- stop and go on
+
+
+CHILD = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+import test_training as t
+kill_at, path = int(sys.argv[1]), sys.argv[2]
+
+def watch(done):
+    if done == kill_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+end = t.long_run(checkpoint=path, watch=watch)
+t.np.save(path + ".end.npy", end)
+"""
+
+
+def long_run(**options):
+    encoder = matrices.buffered_linear_toeplitz(200, SCALE, DECAY)
+    config = Config(noise_multiplier=1.0, encoder=encoder, learning_rate=0.1, momentum=0.9, microbatch=8)
+    batches = batching.balls_in_bins_stream(30, 4, 50, seed=7)
+    evaluate = lambda p: float(p["b"])
+    result = train(
+        squared, START, (X, Y), batches, config, seed=4, evaluate=evaluate, evaluate_every=30,
+        checkpoint_every=10, rounds_per_call=4, **options,
+    )  # fmt: skip
+    return np.concatenate([parameters(result), result.history.ravel().astype(np.float32)])
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_three_random_points_ends_with_the_same_bits(tmp_path):
+    """SIGKILL, in a process of its own, at three points drawn at random; then a fourth process finishes."""
+    path = str(tmp_path / "run.npz")
+    code = CHILD.format(tests=str(Path(__file__).parent))
+    programs = sorted(
+        {done for t in range(30, 210, 30) for done in (*range(t - 26, t - 1, 4), t - 1, t)} - {200}
+    )
+    points = sorted(
+        np.random.default_rng(2026).choice([p for p in programs if 12 < p < 195], 3, replace=False)
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(training.__file__).resolve().parents[1])}
+    for kill_at in (*points, 10**9):
+        child = [sys.executable, "-c", code, str(kill_at), path]
+        done = subprocess.run(
+            child, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+        killed = kill_at < 10**9
+        assert done.returncode == (-signal.SIGKILL if killed else 0), done.stderr
+        assert os.path.exists(path) == killed
+    assert np.array_equal(np.load(path + ".end.npy"), long_run())  # bit for bit, the evaluations included
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_at(count):
+    def watch(done):
+        if done >= count:
+            raise Stop
+
+    return watch
+
+
+@pytest.mark.parametrize("seed", [1, None])
+def test_a_run_with_fresh_entropy_goes_on_with_its_own(tmp_path, seed):
+    """Noise and batches of the second process are those of the first, although nobody gave it a seed."""
+    path = tmp_path / "run.npz"
+    config = Config(noise_multiplier=1.0, encoder=matrices.optimal_counting(40, 3))
+    new = lambda: batching.poisson_stream(30, 40, 0.4, seed=seed)
+    options = {"seed": seed, "checkpoint": path, "checkpoint_every": 8, "rounds_per_call": 8}
+    first = new()
+    with pytest.raises(Stop):
+        train(squared, START, (X, Y), first.padded(25), config, watch=stop_at(24), **options)
+    with np.load(path) as kept:
+        noise_seed = training._number(kept["seed"])
+        assert int(kept["done"]) == 24 and training._number(kept["batch_seed"]) == first.seed
+    end = parameters(train(squared, START, (X, Y), new().padded(25), config, **options))
+    again = batching.poisson_stream(30, 40, 0.4, seed=first.seed).padded(25)
+    assert np.array_equal(
+        end, parameters(train(squared, START, (X, Y), again, config, seed=noise_seed, rounds_per_call=8))
+    )
+    assert not path.exists()
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    config = Config(noise_multiplier=1.0, learning_rate=0.2)
+    options = {"checkpoint": path, "checkpoint_every": 8, "rounds_per_call": 8}
+    with pytest.raises(Stop):
+        train(squared, START, (X, Y), stream(), config, seed=1, watch=stop_at(8), **options)
+    other = {"w": START["w"] + 1, "b": START["b"]}
+    for arguments, seed, word in [
+        ((START, (X, Y), stream(), replace(config, noise_multiplier=2.0)), 1, "noise_multiplier"),
+        ((START, (X, Y), stream(), replace(config, encoder=matrices.optimal_counting(ROUNDS))), 1, "another"),
+        ((START, (X, Y), stream(), replace(config, learning_rate=0.3)), 1, "rates"),
+        ((START, (X + 1, Y), stream(), config), 1, "data"),
+        ((other, (X, Y), stream(), config), 1, "parameters"),
+        ((START, (X, Y), stream(seed=4), config), 1, "batches_seed"),
+        ((START, (X, Y), stream(), config), 2, "noise_seed"),
+    ]:
+        with pytest.raises(ValueError, match=f"written for another .*{word}|another {word}"):
+            train(squared, *arguments, seed=seed, **options)
+    train(squared, START, (X, Y), stream(), config, seed=1, **options)
+
+
+# -------------------------------------------------------------------------------- bad input
+
+
+def refuse(error, text, **changed):
+    arguments = {
+        "loss": squared,
+        "params": START,
+        "data": (X, Y),
+        "batches": stream(),
+        "config": Config(noise_multiplier=1.0),
+    }
+    with pytest.raises(error, match=text):
+        train(**{**arguments, **changed})
+
+
+def test_bad_arguments_of_train_are_named():
+    refuse(TypeError, "loss must be a function", loss=None)
+    refuse(TypeError, "evaluate must be a function", evaluate=3)
+    refuse(TypeError, "watch must be a function", watch="x")
+    refuse(ValueError, "params must hold at least one", params={})
+    refuse(TypeError, "params must hold arrays of floats", params={"w": np.arange(3)})
+    refuse(ValueError, "params must hold finite", params={"w": np.array([np.nan])})
+    refuse(ValueError, "data must hold arrays of one leading length", data=(X, Y[:5]))
+    refuse(ValueError, "data must hold arrays of one leading length", data=())
+    refuse(ValueError, "data must hold arrays of one leading length", data=np.array(1.0))
+    refuse(TypeError, "batches must be a stream", batches=[np.arange(3)])
+    refuse(ValueError, "batches must be of the 30 records", batches=batching.poisson_stream(31, 5, 0.1))
+    refuse(TypeError, "config must be", config={"noise_multiplier": 1})
+    refuse(
+        ValueError,
+        "encoder must have a column",
+        config=Config(noise_multiplier=1.0, encoder=matrices.identity(5)),
+    )
+    refuse(
+        ValueError,
+        "learning_rate must have one entry",
+        config=Config(noise_multiplier=1.0, learning_rate=[0.1, 0.2]),
+    )
+    refuse(
+        ValueError,
+        "learning_rate must be finite",
+        config=Config(noise_multiplier=1.0, learning_rate=lambda t: -1.0),
+    )
+    refuse(ValueError, "evaluate_every", evaluate_every=0)
+    refuse(ValueError, "checkpoint_every", checkpoint_every=0)
+    refuse(ValueError, "rounds_per_call", rounds_per_call=0)
+    refuse(ValueError, "seed", seed=-1)
+    refuse(TypeError, "checkpoint must be the path", checkpoint=3)
+
+
+@pytest.mark.parametrize(
+    "changed, error, text",
+    [
+        ({"noise_multiplier": -1.0}, ValueError, "noise_multiplier"),
+        ({"noise_multiplier": "1"}, TypeError, "noise_multiplier"),
+        ({"clip_norm": 0.0}, ValueError, "clip_norm"),
+        ({"clip_norm": math.nan}, ValueError, "clip_norm"),
+        ({"encoder": np.eye(3)}, TypeError, "encoder"),
+        ({"encoder": matrices.binary_tree(8)}, ValueError, "encoder must be square"),
+        (
+            {"encoder": matrices.dense(np.eye(3)), "noise_memory": "recompute"},
+            ValueError,
+            "noise_memory|memory",
+        ),
+        ({"noise_memory": "forget"}, ValueError, "memory"),
+        ({"learning_rate": 0.0}, ValueError, "learning_rate"),
+        ({"learning_rate": [0.1, -0.1]}, ValueError, "learning_rate"),
+        ({"learning_rate": [[0.1]]}, ValueError, "learning_rate"),
+        ({"learning_rate": "fast"}, TypeError, "learning_rate"),
+        ({"momentum": 1.0}, ValueError, "momentum"),
+        ({"momentum": -0.1}, ValueError, "momentum"),
+        ({"optimizer": "adam"}, TypeError, "optimizer"),
+        (
+            {"optimizer": optax.sgd(0.1), "momentum": 0.5},
+            ValueError,
+            "momentum must be 0 beside an optimizer",
+        ),
+        ({"divisor": 0}, ValueError, "divisor"),
+        ({"microbatch": 0}, ValueError, "microbatch"),
+        ({"microbatch": 1.5}, ValueError, "microbatch"),
+    ],
+)
+def test_bad_settings_are_named(changed, error, text):
+    with pytest.raises(error, match=text):
+        Config(**{"noise_multiplier": 1.0, **changed})
+
+
+def test_bad_arguments_of_the_transform_are_named():
+    with pytest.raises(TypeError, match="encoder"):
+        correlated_noise("identity", 1.0)
+    with pytest.raises(ValueError, match="standard_deviation"):
+        correlated_noise(matrices.identity(3), -1.0)
+    with pytest.raises(ValueError, match="seed"):
+        correlated_noise(matrices.identity(3), 1.0, seed=-1)
+    with pytest.raises(ValueError, match="encoder must be square"):
+        memory_rows(matrices.binary_tree(4))
