@@ -1,0 +1,279 @@
+"""Compute the studies of dplib/studies/ again: `make study`, or `python scripts/study.py [NAME ...]`.
+
+Finished parts are kept in _build/studies/NAME.jsonl, so that a second call goes on where the first one
+stopped; --fresh forgets them. After each section the results so far are written to dplib/studies/NAME.json, with
+settings and versions. More than one process: --jobs 2. The encoders take about 20 minutes of processor time.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
+
+import numpy as np  # noqa: E402
+
+import dplib  # noqa: E402
+from dplib import encoder_baselines, optimize  # noqa: E402
+from dplib.sweep import sweep  # noqa: E402
+
+STATE, RESULTS = ROOT / "_build" / "studies", ROOT / "dplib" / "studies"
+PACKAGES = ("numpy", "scipy", "jax", "optax", "joblib")
+
+# ------------------------------------------------------------------------- the study of encoders
+
+DELTA = 1e-5
+EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+HEADLINE = {"epochs": 16, "batches_per_epoch": 128}
+SCHEMES = [{"epochs": e, "batches_per_epoch": b} for e in (16, 8, 32) for b in (128, 64, 32)]  # Appendix B
+TIMED = [{"epochs": 64, "batches_per_epoch": b} for b in (32, 64, 128)]  # of the timing table, the other six are above
+FIXED_BANDS = 64  # of Figure 2(b)
+MOST_BANDS = 256  # of the published sweep over bands
+SAMPLES = {"epochs": 16, "batches_per_epoch": 32}  # of Figure 5, which states none; small, so that two cores can do it
+SAMPLE_EPSILONS = (0.5, 1.0, 2.0, 4.0)
+SAMPLE_COUNTS = tuple(2**k for k in (9, 11, 13, 15, 17))
+STEPS = 300
+
+ABOUT = (
+    "Root mean square error of prefix sums (sigma ||A C^-1||_F / sqrt(n), per round and coordinate) and noise "
+    "multiplier sigma of encoders at (epsilon, delta), for balls-in-bins batches, Poisson sampling, and none. kind: exact "
+    "and certified noise is a guarantee, estimated noise is not. Directions: the larger of add and remove."
+)
+
+
+def encoder_parts():
+    """Sections of the study: (name, list of settings), each setting one call of `encoder_task`."""
+
+    def grid(schemes, epsilons, **values):
+        return [values | scheme | {"epsilon": e} for scheme in schemes for e in epsilons]
+
+    headline = grid([HEADLINE], EPSILONS)
+    best = [setting | {"family": "toeplitz", "buffers": None} for setting in headline]
+    buffered = [s | {"family": "buffered_linear_toeplitz", "buffers": k} for k in (3, 4, 2, 1) for s in headline]
+    others = [scheme for scheme in SCHEMES if scheme != HEADLINE]
+    further = [
+        setting | {"family": family, "buffers": buffers, "keep": False}
+        for setting in grid(TIMED, [1.0]) + grid(others, EPSILONS)
+        for family, buffers in (("toeplitz", None), ("buffered_linear_toeplitz", 3))
+    ]
+    return [
+        ("baselines", [s | {"task": "baselines", "every": True} for s in headline]),
+        ("optimised", [s | {"task": "optimised", "keep": True} for s in best + buffered[:7]]),
+        ("certified", [s | {"task": "certified"} for s in best + buffered[:7]]),
+        ("other schemes, baselines", grid(others + TIMED[2:], EPSILONS, task="baselines", every=False)),
+        ("samples", [
+            {"task": "samples", "samples": m, "epsilon": e} | SAMPLES for m in SAMPLE_COUNTS for e in SAMPLE_EPSILONS
+        ]),
+        ("other schemes, optimised", [s | {"task": "optimised"} for s in further]),
+        ("other buffers", [s | {"task": "optimised", "keep": True} for s in buffered[7:]]),
+    ]  # fmt: skip
+
+
+def encoder_task(setting):
+    """Rows for the tables of the study: {"points": [...], "encoders": [...], ...}."""
+    return {"baselines": _baselines, "optimised": _optimised, "certified": _certified, "samples": _samples}[
+        setting["task"]
+    ](setting)
+
+
+def _target(setting):
+    names = ("epochs", "batches_per_epoch", "epsilon")
+    return {name: setting[name] for name in names} | {"delta": DELTA}
+
+
+def _row(setting, method, found, **more):
+    error = getattr(found, "standard_error", getattr(found.objective, "standard_error", 0.0))
+    row = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon")}
+    row |= {"method": method, "bands": None, "buffers": None, "rmse": float(found.objective)}
+    row |= {"standard_error": error, "noise_multiplier": found.noise_multiplier}
+    return row | {"kind": getattr(found, "kind", "estimate"), "best": False} | more
+
+
+def _baselines(setting):
+    """One row for each number of bands; `best` marks the smallest error of each method."""
+    target, b, n = _target(setting), setting["batches_per_epoch"], setting["batches_per_epoch"] * setting["epochs"]
+    powers = [2**k for k in range(n.bit_length()) if 2**k <= min(MOST_BANDS, n)]
+    tables = {"unamplified": {h: encoder_baselines.unamplified(**target, bands=h) for h in {1, *powers[-3:], n}}}
+    sampled = {h: encoder_baselines.banded_poisson(**target, bands=h) for h in powers if h <= b}
+    if setting["every"]:
+        wanted = range(1, b + 1)
+    else:  # between the powers of two around the best
+        middle = min(sampled, key=lambda h: sampled[h].objective)
+        wanted = {round(middle * 2 ** (k / 4)) for k in range(-3, 4)}
+    for h in wanted:
+        if 1 <= h <= b and h not in sampled:
+            sampled[h] = encoder_baselines.banded_poisson(**target, bands=h)
+    best = min(sampled, key=lambda h: sampled[h].objective)
+    tables["poisson"] = {h: sampled[h] for h in {*powers, best} if h in sampled}
+    tables["balls in bins"] = _bins(target, powers, setting["every"], start=min(2 * best, b))
+    rows = []
+    for method, found in tables.items():
+        least = min(found, key=lambda h: found[h].objective)
+        rows += [_row(setting, method, found[h], bands=h, best=h == least) for h in sorted(found)]
+    return {"points": rows}
+
+
+def _bins(target, powers, every, start):
+    """Balls in bins by number of bands: all of them, or downhill from `start` until both neighbours are worse."""
+    at = lambda h: encoder_baselines.banded_balls_in_bins(**target, bands=h)
+    if every:
+        return {h: at(h) for h in powers}
+    found, place = {}, max(k for k, h in enumerate(powers) if h <= start)
+    while True:
+        for k in (place - 1, place, place + 1):
+            if 0 <= k < len(powers) and k not in found:
+                found[k] = at(powers[k])
+        best = min(found, key=lambda k: found[k].objective)
+        if best == place:
+            break
+        place = best
+    return {1: at(1)} | {powers[k]: value for k, value in found.items()}
+
+
+def _optimise(setting):
+    options = {"buffers": setting["buffers"]} if setting["buffers"] else {}
+    return optimize.optimize(setting["family"], **_target(setting), **options)
+
+
+def _optimised(setting):
+    found = _optimise(setting)
+    method = {"toeplitz": "toeplitz", "buffered_linear_toeplitz": "buffered"}[setting["family"]]
+    tables = {"points": [_row(setting, method, found, buffers=setting["buffers"], best=True)]}
+    if setting["keep"]:
+        place = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "buffers")}
+        entry = place | {"method": method}
+        if method == "buffered":
+            encoder = found.encoder
+            entry |= {"output_scale": encoder.output_scale.tolist(), "buffer_decay": encoder.buffer_decay.tolist()}
+        else:
+            entry |= {"coefficients": found.encoder.coefficients.tolist()}
+        tables["encoders"] = [entry]
+        tables["histories"] = [place | {"method": method, "rmse": np.asarray(found.history)[:, 0].tolist()}]
+    return tables
+
+
+def _certified(setting):
+    found = _optimise(setting)
+    method = {"toeplitz": "toeplitz", "buffered_linear_toeplitz": "buffered"}[setting["family"]]
+    row = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "buffers")}
+    row |= {"method": method, "estimate": found.noise_multiplier}
+    try:
+        mechanism, certificate = found.mechanism().certified(setting["epsilon"], DELTA)
+    except (ValueError, dplib.NoBracketError) as error:
+        return {"certified": [row | {"noise_multiplier": None, "refused": str(error)}]}
+    share = mechanism.noise_multiplier / found.noise_multiplier
+    row |= {"noise_multiplier": mechanism.noise_multiplier, "rmse": float(found.objective) * share}
+    row |= {"samples": certificate.samples, "failure_probability": certificate.failure_probability, "refused": None}
+    return {"certified": [row]}
+
+
+def _samples(setting):
+    """The published method with few samples in each step, its encoder judged by fresh lines."""
+    from dplib import published
+
+    found = published.optimize(
+        "toeplitz", **_target(setting), samples=setting["samples"], steps=STEPS, seed=setting["samples"]
+    )
+    history = np.asarray(found.history)
+    row = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "samples")}
+    row |= {"rmse": float(found.objective), "standard_error": found.objective.standard_error}
+    row |= {"believed_rmse": float(np.mean(history[-10:, 0])), "noise_multiplier": found.noise_multiplier}
+    tables = {"samples": [row]}
+    if setting["epsilon"] == 1.0:
+        place = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "samples")}
+        tables["histories"] = [place | {"method": "published", "buffers": None, "rmse": history[:, 0].tolist()}]
+    return tables
+
+
+ENCODERS = {
+    "delta": DELTA,
+    "epsilons": EPSILONS,
+    "headline": HEADLINE,
+    "schemes": SCHEMES,
+    "timed": TIMED,
+    "fixed_bands": FIXED_BANDS,
+    "most_bands": MOST_BANDS,
+    "samples": SAMPLES | {"counts": SAMPLE_COUNTS, "epsilons": SAMPLE_EPSILONS, "steps": STEPS},
+    "seed": "0, the default of every function; the published method: the number of samples",
+}
+STUDIES = {"encoders": (ABOUT, ENCODERS, encoder_parts, encoder_task)}
+
+# ------------------------------------------------------------------------- running and writing
+
+
+def versions():
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "dplib").glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    found = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return found | {"dplib": f"{dplib.__version__} (source {digest.hexdigest()[:12]})"}
+
+
+def rounded(value):
+    """Eight digits are more than any of these numbers is known to."""
+    if isinstance(value, float):
+        return float(f"{value:.8g}")
+    if isinstance(value, dict):
+        return {name: rounded(item) for name, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def write(name, about, settings, unfinished, tables):
+    record = {"study": name, "about": about, "settings": settings, "versions": versions(), "unfinished": unfinished}
+    lines = [f" {json.dumps(key)}: {json.dumps(rounded(value))}" for key, value in record.items()]
+    for table, rows in tables.items():
+        text = ",\n".join("  " + json.dumps(rounded(row)) for row in rows)
+        lines.append(f" {json.dumps(table)}: [\n{text}\n ]")
+    path = RESULTS / f"{name}.json"
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    os.replace(partial, path)
+
+
+def run(name, fresh, sections):
+    about, settings, parts, task = STUDIES[name]
+    STATE.mkdir(parents=True, exist_ok=True)
+    state = STATE / f"{name}.jsonl"
+    if fresh:
+        state.unlink(missing_ok=True)
+    parts = parts()
+    unfinished, tables = [section for section, _ in parts], {}
+    for number, (section, wanted) in enumerate(parts):
+        if sections and section not in sections:
+            continue
+        print(f"study: {name}, {section} ({len(wanted)})", flush=True)
+        for found in sweep(task, wanted, checkpoint=state, description=f"{name} {number + 1}/{len(parts)}"):
+            for table, rows in found.items():
+                tables.setdefault(table, []).extend(rows)
+        unfinished.remove(section)
+        write(name, about, settings, unfinished, tables)
+    print(f"study: wrote {(RESULTS / f'{name}.json').relative_to(ROOT)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", choices=[[], *STUDIES], help="which studies; all where none is named")
+    parser.add_argument("--fresh", action="store_true", help="forget what was computed before")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--sections", nargs="+", help="only these sections; the file then holds only these")
+    options = parser.parse_args()
+    import joblib
+
+    with joblib.parallel_config(n_jobs=options.jobs):
+        for name in options.names or STUDIES:
+            run(name, options.fresh, options.sections)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
