@@ -2,7 +2,7 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute serve lint bench lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute serve lint bench study lock set-repository clean
 
 PY := .venv/bin/python
 ENV := sh scripts/setup.sh
@@ -56,6 +56,9 @@ lint: setup  ## check style with ruff
 
 bench: setup  ## run every script of benchmarks/, write benchmarks/results/
 	@$(PY) scripts/bench.py $(BENCHMARKS)
+
+study: setup  ## compute dplib/studies/ again (20 CPU minutes, resumable): STUDIES=encoders JOBS=2
+	@$(PY) scripts/study.py $(STUDIES) --jobs $(or $(JOBS),1)
 
 lock: setup  ## compute requirements.txt afresh from requirements.in
 	@$(PY) scripts/lock.py
