@@ -1,0 +1,435 @@
+"""The published method in JAX: estimator, root, implicit gradient, gradient descent, devices, bad input."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from dplib import _bins, _jax, _published, matrices, montecarlo, optimize, published, utility
+from dplib._progress import Checkpoint
+
+jax = pytest.importorskip("jax")
+
+COEFFICIENTS = np.array([1.0, 0.5, 0.35, 0.3, 0.2, 0.15, 0.1, 0.05])  # b = 4, E = 2
+GRAM = _bins.gram(matrices.toeplitz(COEFFICIENTS), 4, 2)
+SMALL = {"epsilon": 1.0, "delta": 1e-2, "batches_per_epoch": 4}
+MANY = 2**13  # one number of draws for most tests: each takes a compilation of its own
+TARGET = {"epsilon": 1.0, "delta": 1e-3, "batches_per_epoch": 8, "epochs": 4}
+
+
+# --- the estimator ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction, truth", [("remove", 0.149178), ("add", 0.142687)])
+def test_delta_of_two_modes(direction, truth):
+    """[N-MC] b = 2, E = 1, C = I, sigma = 1, epsilon = 0.5: both directions against quadrature [N-3.2]."""
+    gram = np.kron(np.eye(2), np.ones((2, 2)))  # each mode twice
+    found = published.delta(gram, 0.5, direction, samples=2**17)
+    assert abs(found.value - truth) < 4 * found.standard_error < 0.02 * truth
+    other = montecarlo.plain(gram, 0.5, direction, samples=2**17)
+    assert found.standard_error == pytest.approx(other.standard_error, rel=0.01)
+    assert found.upper > found.value + found.standard_error
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_estimator_is_the_definition(direction):
+    """[N-MC] The function for JAX, the pass over devices, and n-dimensional densities written out by hand."""
+    sigma, rng = 2.0, np.random.default_rng(0)
+    bins, normals = published.draws(MANY - 7, 4, seed=7)
+    with published.double():
+        found = float(
+            published.estimator(GRAM, sigma, epsilon=0.3, bins=bins, normals=normals, direction=direction)
+        )
+    assert published.delta(GRAM / sigma**2, 0.3, direction, samples=MANY - 7, seed=7).value == pytest.approx(
+        found, rel=1e-12
+    )
+    # Modes with this Gram matrix in six dimensions, and noise whose inner products with them are those drawn.
+    basis = np.linalg.qr(rng.normal(size=(6, 6)))[0][:, :4]
+    modes = np.linalg.cholesky(GRAM) @ basis.T
+    noise = np.asarray(normals) @ basis.T
+    x = sigma * noise + (modes[np.asarray(bins)] if direction == "remove" else 0)
+    logs = -((x[:, None, :] - modes) ** 2).sum(axis=2) / (2 * sigma**2)
+    loss = np.log(np.exp(logs).mean(axis=1)) + (x**2).sum(axis=1) / (2 * sigma**2)
+    payoff = np.maximum(1 - np.exp(0.3 - (loss if direction == "remove" else -loss)), 0)
+    assert found == pytest.approx(payoff.mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_noise_is_the_root(direction):
+    """[N-MC] With the same draws the mean payoff is delta, and lines find the same noise within the sampling error."""
+    found = published.noise(GRAM, 1.0, 1e-2, direction, samples=2**17, seed=3)
+    again = published.delta(GRAM / found.value**2, 1.0, direction, samples=2**17, seed=3)
+    assert again.value == pytest.approx(1e-2, rel=1e-9)
+    truth = montecarlo.estimate_noise(GRAM, 1.0, 1e-2, direction, relative_error=0.002)
+    assert abs(found.value - truth.value) < 4 * found.standard_error < 0.04 * found.value
+
+
+def test_noise_where_few_draws_matter():
+    """A handful of draws decides: the mean payoff has kinks, and is 0 beyond some noise."""
+    for seed in range(8):
+        found = published.noise(GRAM, 1.0, 1e-6, samples=MANY - 4000, seed=seed)
+        again = published.delta(GRAM / found.value**2, 1.0, samples=MANY - 4000, seed=seed)
+        assert again.value == pytest.approx(1e-6, rel=1e-5)
+
+
+def test_draws_made_anew_in_each_pass(monkeypatch):
+    """Where they would take too much memory; the same numbers."""
+    kept = published.noise(GRAM, 1.0, 1e-2, samples=MANY)
+    monkeypatch.setattr(_published, "_KEPT", 0)
+    assert published.noise(GRAM, 1.0, 1e-2, samples=MANY).value == pytest.approx(kept.value, rel=1e-12)
+
+
+# --- the implicit gradient ----------------------------------------------------------------------------------
+
+
+def by_hand(gram, sigma, epsilon, bins, normals):
+    """Derivatives of the mean payoff (remove) by (Cholesky factor, gram, sigma), without automatic differentiation."""
+    b, m = len(gram), len(bins)
+    factor = np.linalg.cholesky(gram)
+    inner = normals @ factor.T / sigma
+    y = inner + gram[bins] / sigma**2 - np.diag(gram) / (2 * sigma**2)
+    weights = np.exp(y - y.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    loss = y.max(axis=1) + np.log(np.exp(y - y.max(axis=1, keepdims=True)).mean(axis=1))
+    # The payoff grows with the loss at e^(epsilon - loss) beyond epsilon; the loss with y_l at the posterior of l.
+    weights *= np.where(loss > epsilon, np.exp(epsilon - loss), 0.0)[:, None] / m
+    by_factor = weights.T @ normals / sigma
+    by_gram = np.zeros((b, b))
+    np.add.at(by_gram, bins, weights / sigma**2)
+    by_gram -= np.diag(weights.sum(axis=0)) / (2 * sigma**2)
+    by_sigma = np.sum(weights * (-inner - 2 * gram[bins] / sigma**2 + np.diag(gram) / sigma**2)) / sigma
+    return by_factor, by_gram, by_sigma
+
+
+def change_of_factor(gram, change):
+    """The derivative of the Cholesky factor along a symmetric change."""
+    factor = np.linalg.cholesky(gram)
+    inside = np.linalg.solve(factor, np.linalg.solve(factor, change).T)
+    return factor @ (np.tril(inside) - np.diag(np.diag(inside)) / 2)
+
+
+def gram_change(c, direction, step=1e-6):
+    ahead, behind = (_bins.gram(matrices.toeplitz(c + s * step * direction), 4, 2) for s in (1, -1))
+    return (ahead - behind) / (2 * step)
+
+
+def test_implicit_gradient_three_ways():
+    """[N-grad] Same draws: automatic differentiation, finite differences of the root, and derivatives by hand."""
+    arguments = {**SMALL, "samples": 2**17, "seed": 5}
+    sigma, slope = published.noise_slope(COEFFICIENTS, **arguments)
+    bins, normals = map(np.asarray, published.draws(2**17, 4, seed=5))
+    by_factor, by_gram, by_sigma = by_hand(GRAM, sigma, 1.0, bins, normals)
+    for k in (0, 2, 7):
+        direction, step = np.eye(8)[k], 1e-6
+        ahead, behind = (
+            published.noise_slope(COEFFICIENTS + s * step * direction, **arguments)[0] for s in (1, -1)
+        )
+        assert slope[k] == pytest.approx((ahead - behind) / (2 * step), rel=1e-5, abs=1e-7)
+        change = gram_change(COEFFICIENTS, direction)
+        by_c = np.sum(by_factor * change_of_factor(GRAM, change)) + np.sum(by_gram * change)
+        assert slope[k] == pytest.approx(-by_c / by_sigma, rel=1e-7, abs=1e-9)
+
+
+def test_implicit_gradient_and_the_analytic_one():
+    """[N-grad] Plain draws, differentiated automatically, against d log sigma = <S, dG> / (2 <S, G>) by lines."""
+    analytic_sigma, analytic = optimize.noise_slope(COEFFICIENTS, **SMALL, lines=2**13)
+    runs = [published.noise_slope(COEFFICIENTS, **SMALL, samples=2**17, seed=seed) for seed in range(8)]
+    sigmas, slopes = np.array([run[0] for run in runs]), np.array([run[1] for run in runs])
+    assert abs(sigmas.mean() - analytic_sigma) < 4 * sigmas.std(ddof=1) / np.sqrt(8)
+    errors = slopes.std(axis=0, ddof=1) / np.sqrt(8)
+    assert np.all(np.abs(slopes.mean(axis=0) - analytic) < 5 * errors)
+    assert np.all(errors < 0.02 * np.abs(analytic))
+
+
+def test_slope_by_entries_and_by_coefficients():
+    """[N-grad] The slope by a Toeplitz coefficient is the sum of the slopes by the entries of its diagonal."""
+    dense = matrices.toeplitz(COEFFICIENTS).entries()
+    arguments = {**SMALL, "samples": MANY}
+    for direction in ("remove", "add"):
+        sigma, slope = published.noise_slope(COEFFICIENTS, **arguments, direction=direction)
+        same, entries = published.noise_slope(dense, **arguments, direction=direction)
+        assert same == pytest.approx(sigma, rel=1e-11)
+        assert not np.any(np.triu(entries, 1))
+        assert [np.trace(entries, -k) for k in range(8)] == pytest.approx(slope, rel=1e-9)
+
+
+def test_gram_and_errors_for_jax():
+    """[N-3.2], [N-RMSE] The functions that JAX differentiates agree with those of the library."""
+    for n, b in [(7, 1), (24, 8)]:
+        encoder = matrices.toeplitz(np.random.default_rng(n).uniform(0.01, 1.0, n) / np.arange(1, n + 1) ** 2)
+        for table in (encoder.coefficients, encoder.entries()):
+            with published.double():
+                assert np.asarray(published.gram_of(table, b)) == pytest.approx(
+                    _bins.gram(encoder, b, n // b), rel=1e-12
+                )
+                assert float(published.error_of(table)) == pytest.approx(utility.rmse(encoder, 1.0), rel=1e-10)
+                worst = utility.largest_error(encoder, 1.0)
+                assert float(published.error_of(table, True)) == pytest.approx(worst, rel=1e-10)
+
+
+def lower(x):
+    """A family of one's own: unit diagonal, exp(x) below it."""
+    rows, columns = np.tril_indices(8, -1)
+    return jax.numpy.eye(8, dtype=x.dtype).at[rows, columns].set(jax.numpy.exp(x))
+
+
+def penalised(c, sigma):
+    """An objective of one's own."""
+    return sigma**2 * (1 + jax.numpy.sum(c**2)) / (1 + jax.numpy.sum(jax.numpy.abs(c[-1])))
+
+
+@pytest.mark.parametrize(
+    "family, objective",
+    [("toeplitz", "largest_error"), ("buffered_linear_toeplitz", "rmse"), (lower, penalised)],
+)
+def test_gradient_of_the_objective(family, objective, monkeypatch):
+    """[N-grad] Chain rule through family, encoder, modes, root and objective: finite differences, same draws."""
+    from dplib import _encoder_families
+
+    monkeypatch.setattr(published, "_ROOT", 1e-11)
+    start = np.random.default_rng(1).normal(-2, 0.3, 28) if callable(family) else None
+    made = _encoder_families.make(family, 8, 4, None, 2, start)
+    x = np.array(made.start) + 0.01
+    with published.double():
+        descent = published._Descent(made, objective, 4, 1.0, 1e-2)
+        stream = _published.Draws(_published.key_of(5), MANY, 4, "remove", jax.local_devices())
+        _, _, gradient = descent.slope(x, stream)
+        rng = np.random.default_rng(3)
+        for _ in range(2):
+            move = rng.normal(size=len(x)) * 1e-6
+            values = [descent.slope(x + s * move, stream)[0] for s in (1, -1)]
+            assert gradient @ move == pytest.approx((values[0] - values[1]) / 2, rel=1e-5, abs=1e-11)
+
+
+# --- gradient descent ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def best():
+    return optimize.optimize(**TARGET, lines=256)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"optimizer": "gradient_descent", "fresh": False},
+        {"encoder_family": "banded_toeplitz", "bands": 16},
+    ],
+)
+def test_descent_comes_close_to_the_optimum(best, options):
+    """[N-grad] The published method and `dplib.optimize` agree within 1%, both validated on fresh lines."""
+    found = published.optimize(**TARGET, **options, samples=MANY, steps=60, seed=2)
+    assert isinstance(found, optimize.Optimized) and found.history.shape == (60, 2)
+    assert 0.998 * best.objective < float(found.objective) < 1.01 * best.objective
+    assert utility.rmse(found.encoder, found.noise_multiplier) == pytest.approx(float(found.objective), rel=1e-9)
+    assert np.all(found.encoder.coefficients >= 0)
+
+
+def test_descent_of_other_families_and_objectives(best):
+    buffered = published.optimize(
+        "buffered_linear_toeplitz", **TARGET, buffers=2, samples=MANY, steps=40, learning_rate=0.05
+    )
+    assert isinstance(buffered.encoder, matrices.BufferedToeplitz)
+    assert float(buffered.objective) < 1.04 * best.objective
+    largest = published.optimize(**TARGET, objective="largest_error", samples=MANY, steps=40)
+    worst = utility.largest_error(largest.encoder, largest.noise_multiplier)
+    assert worst == pytest.approx(float(largest.objective), rel=1e-9)
+    assert worst < utility.largest_error(best.encoder, best.noise_multiplier) * 1.01
+    own = published.optimize(
+        lower, **{**SMALL, "epochs": 2}, objective=penalised, start=np.full(28, -2.0), samples=MANY, steps=5
+    )
+    assert own.history[-1, 0] < own.history[0, 0] and own.parameters.shape == (28,)
+
+
+def test_an_interrupted_descent_goes_on(tmp_path, monkeypatch):
+    """The same encoder, bit for bit, as without the interruption; and not for other arguments."""
+    path = tmp_path / "descent.npz"
+    arguments = {**SMALL, "epochs": 2, "samples": MANY, "steps": 6}
+    whole = published.optimize(**arguments)
+    monkeypatch.setattr(Checkpoint, "due", True)
+    step, calls = published._Descent.slope, []
+
+    def fails_at_the_fifth(self, *args, **options):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return step(self, *args, **options)
+
+    monkeypatch.setattr(published._Descent, "slope", fails_at_the_fifth)
+    with pytest.raises(KeyboardInterrupt):
+        published.optimize(**arguments, checkpoint=path)
+    resumed = published.optimize(**arguments, checkpoint=path)
+    assert len(calls) == 5 + 2
+    assert np.array_equal(resumed.encoder.coefficients, whole.encoder.coefficients)
+    assert np.array_equal(resumed.history, whole.history)
+    assert float(resumed.objective) == float(whole.objective)
+    with pytest.raises(ValueError, match="checkpoint .* another seed"):
+        published.optimize(**arguments, seed=1, checkpoint=path)
+
+
+# --- devices, precision, quiet -------------------------------------------------------------------------------
+
+CHILD = """
+import json, jax, numpy as np
+from dplib import published
+assert len(jax.local_devices()) == 8
+target = {"epsilon": 1.0, "delta": 1e-2, "batches_per_epoch": 4, "samples": 5000}
+sigma, slope = published.noise_slope(np.array([1.0, 0.5, 0.35, 0.3, 0.2, 0.15, 0.1, 0.05]), **target)
+found = published.optimize(**target, epochs=2, steps=4)
+from dplib import _published
+with published.double():
+    kept = _published.Draws(_published.key_of(1), 5000, 4, "remove", jax.local_devices()).parts["kept"]
+assert len(kept[1].sharding.device_set) == 8 and not kept[1].sharding.is_fully_replicated
+print(json.dumps([sigma, *slope, *found.encoder.coefficients, *found.history.ravel()]))
+"""
+
+
+def child(code, **environment):
+    """Standard output of a new interpreter that writes nothing else."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_the_same_numbers_on_one_and_on_eight_devices():
+    """Chunks have their own keys, so that devices only share out the work: equal to 1e-12, not just in law.
+
+    Ten chunks of 512 draws on eight devices: six of sixteen places are empty, and the last chunk is not full.
+    """
+    flags = "--xla_force_host_platform_device_count=8"
+    answers = json.loads(child(CHILD, XLA_FLAGS=flags, JAX_PLATFORMS="cpu"))
+    options = {**SMALL, "samples": 5000, "devices": jax.local_devices()[:1]}
+    sigma, slope = published.noise_slope(COEFFICIENTS, **options)
+    found = published.optimize(**options, epochs=2, steps=4)
+    here = [sigma, *slope, *found.encoder.coefficients, *found.history.ravel()]
+    assert answers == pytest.approx(here, rel=1e-12)
+
+
+QUIET = """
+import warnings
+warnings.simplefilter("error")
+import sys, dplib
+from dplib import published, optimize
+assert "jax" not in sys.modules and "optax" not in sys.modules
+import joblib, numpy as np
+before = published.draws(100, 2)[1]
+import jax, optax
+assert jax.numpy.ones(2).dtype == "float32" and not jax.config.jax_enable_x64
+jobs = joblib.Parallel(n_jobs=2)(joblib.delayed(published.draws)(100, 2) for _ in range(2))
+assert all(np.array_equal(job[1], before) for job in jobs) and before.dtype == "float64"
+assert jax.numpy.ones(2).dtype == "float32"
+"""
+
+
+def test_jax_is_lazy_quiet_and_left_as_it_was():
+    """Warnings are errors, stderr stays empty, the caller keeps 32 bits, workers of joblib agree."""
+    assert child(QUIET, JAX_PLATFORMS="cpu") == ""
+
+
+def test_double_precision_before_and_after_the_switch_moved(monkeypatch):
+    """jax.experimental.enable_x64 became jax.enable_x64."""
+    with published.double() as module:
+        assert module is jax and jax.numpy.ones(1).dtype == "float64"
+    switched = []
+    old = types.ModuleType("jax.experimental")
+    old.enable_x64 = lambda value: contextlib.nullcontext(switched.append(value))
+    monkeypatch.setitem(sys.modules, "jax.experimental", old)
+    monkeypatch.setattr(_jax, "load", types.SimpleNamespace)
+    with _jax.double():
+        assert switched == [True]
+
+
+@pytest.mark.parametrize("package", ["jax", "optax"])
+def test_what_to_install(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match="pip install .*optax"):
+        published.optimize(**TARGET, samples=500, steps=1)
+
+
+# --- bad input ----------------------------------------------------------------------------------------------
+
+NOISE = {"gram": GRAM, "epsilon": 1.0, "delta": 1e-2}
+PASS = [
+    ({"samples": 1}, "samples must be"),
+    ({"samples": 2**26 + 1}, "samples must be"),
+    ({"samples": "many"}, "samples must be"),
+    ({"seed": -1}, "seed must be"),
+    ({"seed": 2**62 + 1}, "seed must be"),
+    ({"devices": []}, "devices must not"),
+    ({"devices": ["cpu"]}, "devices must be"),
+    ({"devices": 2}, "devices must be"),
+]
+SIDE = [({"direction": "sideways"}, "direction must be"), ({"direction": 1}, "direction must be")]
+LEVEL = [
+    ({"epsilon": 0.0}, "epsilon must be"),
+    ({"epsilon": float("nan")}, "epsilon must be"),
+    ({"delta": 0.0}, "delta must be"),
+    ({"delta": 1.0}, "delta must be"),
+]
+BAD_GRAM = [({"gram": -np.eye(2)}, "gram must"), ({"gram": np.ones((2, 3))}, "gram must"), ({"gram": "G"}, "gram must")]
+SLOPE = {"table": COEFFICIENTS, **SMALL}
+TABLES = [
+    ({"table": np.ones(6)}, "table must have a multiple"),
+    ({"table": -np.ones(8)}, "table must have entries"),
+    ({"table": np.zeros(8)}, "table must have entries"),
+    ({"table": np.ones((8, 8))}, "table must be square and lower"),
+    ({"table": np.ones((8, 4))}, "table must be square and lower"),
+    ({"table": "C"}, "table must"),
+    ({"batches_per_epoch": 0}, "batches_per_epoch must be"),
+    ({"batches_per_epoch": 8192, "table": np.ones(8192 * 8)}, "rounds .* must be"),
+]
+DESCENT = [
+    ({"encoder_family": "dense"}, "encoder_family must be"),
+    ({"encoder_family": 3}, "encoder_family must be"),
+    ({"encoder_family": lambda x: x}, "start must be"),
+    ({"encoder_family": lambda x: -jax.numpy.ones(32), "start": [1.0]}, "encoder_family must"),
+    ({"objective": "mse"}, "objective must be"),
+    ({"objective": lambda c, sigma: c}, "objective must be"),
+    ({"batches_per_epoch": 0}, "batches_per_epoch must be"),
+    ({"epochs": 0}, "epochs must be"),
+    ({"epochs": 2**27}, "rounds .* must be"),
+    ({"steps": 0}, "steps must be"),
+    ({"optimizer": "newton"}, "optimizer must be"),
+    ({"learning_rate": 0.0}, "learning_rate must be"),
+    ({"fresh": 1}, "fresh must be"),
+    ({"bands": 3}, "bands must be None"),
+    ({"encoder_family": "buffered_linear_toeplitz", "buffers": 9}, "buffers must be"),
+    ({"start": matrices.identity(31)}, "start must be a Toeplitz"),
+    ({"checkpoint": 3}, "checkpoint must be"),
+    ({"checkpoint": "/no/such/folder/file"}, "checkpoint must be"),
+]
+CALLS = [
+    (published.draws, {"samples": 10, "batches": 2}, [*PASS[:5], ({"batches": 0}, "batches must be")]),
+    (published.delta, {"gram": GRAM, "epsilon": 1.0}, [*PASS, *SIDE, *BAD_GRAM, ({"epsilon": -1.0}, "epsilon must be")]),
+    (published.noise, NOISE, [*PASS, *SIDE, *BAD_GRAM, *LEVEL]),
+    (published.noise_slope, SLOPE, [*PASS, *SIDE, *TABLES, *LEVEL]),
+    (published.optimize, TARGET, [*PASS, *LEVEL, *DESCENT]),
+]
+
+
+@pytest.mark.parametrize(
+    "function, valid, changes, message",
+    [(function, valid, *row) for function, valid, rows in CALLS for row in rows],
+)
+def test_bad_input_is_refused_before_any_work(function, valid, changes, message, monkeypatch):
+    def work(*_args, **_options):
+        raise ArithmeticError("work began before the arguments were checked")
+
+    for name in ("Draws", "draw_chunk"):
+        monkeypatch.setattr(_published, name, work)
+    with pytest.raises((ValueError, TypeError), match=message):
+        function(**{**valid, **changes})
+
+
+def test_directions_of_the_estimator():
+    with pytest.raises(ValueError, match="direction must be"):
+        published.estimator(GRAM, 1.0, epsilon=1.0, bins=[0], normals=[[0.0] * 4], direction="both")
