@@ -383,9 +383,9 @@
     }
   }
 
-  /** The smallest noise multiplier, to 1e-9, whose upper end of epsilon (remove, the larger direction) meets the target.
+  /** The smallest noise multiplier, to `tolerance` and from above, whose upper end of epsilon (remove, the larger direction) meets the target.
       make : function from a noise multiplier to a mechanism. */
-  function calibrate(make, epsilon, delta) {
+  function calibrate(make, epsilon, delta, tolerance = 1e-9) {
     const excess = (x) => make(Math.exp(x)).epsilon(delta).upper / epsilon - 1;
     let low = Math.log(0.5), high = Math.log(2);
     let atLow = excess(low), atHigh = excess(high);
@@ -402,10 +402,10 @@
       atLow = excess(low);
     }
     // Secants on log epsilon against log sigma, kept inside the bracket; the end returned is certified.
-    for (let i = 0; i < 60 && high - low > 1e-9; i++) {
+    for (let i = 0; i < 60 && high - low > tolerance; i++) {
       const slope = (Math.log1p(atHigh) - Math.log1p(atLow)) / (high - low);
       let x = Number.isFinite(slope) && slope < 0 ? low - Math.log1p(atLow) / slope : (low + high) / 2;
-      x += (i % 2 ? -1 : 1) * 3e-10; // from either side in turn, so that both ends close in
+      x += (i % 2 ? -1 : 1) * 0.3 * tolerance; // from either side in turn, so that both ends close in
       if (i % 5 === 4 || !(x > low && x < high)) x = (low + high) / 2;
       const value = excess(x);
       if (value <= 0) [high, atHigh] = [x, value];

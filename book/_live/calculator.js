@@ -174,7 +174,7 @@
   }
 
   function draw(points) {
-    const svg = part("plot"), width = 640, height = 360, left = 70, right = 150, top = 20, bottom = 50;
+    const svg = part("plot"), width = 640, height = 360, left = 76, right = 150, top = 20, bottom = 50;
     const values = points.flatMap((p) => [p.exact, p.lemma]).filter((x) => x !== null && x > 0);
     svg.replaceChildren();
     svg.classList.remove("calculator-waiting");
