@@ -194,13 +194,16 @@ def _without_docstrings(text):
 
 
 def stamp(notebook, root=ROOT):
-    """Hash of the notebook's code (the bootstrap cell apart) and of the library modules it uses."""
+    """Hash of the notebook's code (the bootstrap cell apart), of the library modules it uses, and of their data."""
     digest = hashlib.sha256()
     for cell in code_cells(notebook):
         if not is_bootstrap(cell):
             digest.update(source(cell).rstrip().encode() + b"\0")
     for name, path in used_modules(notebook, root).items():
         digest.update(f"\1{name}\0{_without_docstrings(path.read_text(encoding='utf-8'))}".encode())
+        if path.name == "__init__.py":  # its data: results of long computations
+            for data in sorted(path.parent.glob("*.json")):
+                digest.update(f"\2{data.name}\0".encode() + data.read_bytes())
     return digest.hexdigest()[:32]
 
 
