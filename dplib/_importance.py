@@ -7,8 +7,8 @@ With w = mean_l exp(y_l) the likelihood ratio P/Q of [N-3.2], y normal under Q w
 
 A proposal (module `_proposal`) draws lines that meet the region where the integrand is not zero,
 and the integral along each line is taken by four places beyond its crossing (module `_line`).
-Blocks of lines are independent and unbiased; inside a block the points are scrambled Sobol
-points, so that errors are measured between blocks. An estimate is never a guarantee.
+Blocks of lines are independent and unbiased; inside a block the points belong to one lattice
+(module `_points`), so that errors are measured between blocks. An estimate is never a guarantee.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ import numpy as np
 from . import _streams, gaussian
 from . import _validate as check
 from ._bins import check_gram
-from ._proposal import AddProposal, RemoveProposal
+from ._proposal import RemoveProposal
+from ._proposal_add import AddProposal
 
 BLOCKS = 16  # independent blocks, whose scatter gives the standard error
 _PILOT, _RUN = 2, 3  # first keys of the random streams
-_FEWEST, _MOST = 32, 2**22  # lines of a block, of all blocks
+_FEWEST, _MOST = 32, 2**17  # lines of a block, of all blocks unless a number of them is asked for
+_WORK = 2**24  # lines times batches, beyond which that number falls
 _STEPS = 60
 _LOWEST = -1e4  # log of the smallest delta of a fixed batch that is looked at
 _CLOSE = 0.1  # in log delta: the last step of Newton's method may be so long
@@ -53,7 +55,9 @@ class Estimator:
         seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
         largest = math.sqrt(np.max(np.diag(self.gram)))
         if gaussian.log_delta(largest, self.epsilon) < _LOWEST:
-            raise ValueError(f"epsilon must be smaller for this noise: delta is below exp({_LOWEST:g}); got {epsilon!r}")
+            raise ValueError(
+                f"epsilon must be smaller for this noise: delta is below exp({_LOWEST:g}); got {epsilon!r}"
+            )
         rng = _streams.generator(seed, (_PILOT, int(side == "add")), 0)
         make = RemoveProposal if side == "remove" else AddProposal
         self.side, self.seed = side, seed
@@ -64,7 +68,7 @@ class Estimator:
         """Means over `size` lines, each over exp(log_scale): shape (3,).
 
         delta, d delta / d log sigma, and d delta / d epsilon; each unbiased. A power of two makes the
-        most of the Sobol points. Working memory is about 100 bytes per line and batch in steps of 512 lines.
+        most of the lattice. Working memory is about 100 bytes per line and batch in steps of 512 lines.
         """
         return np.mean(self.proposal.lines(rng, size, self.log_scale), axis=1)
 
@@ -94,8 +98,10 @@ class Sampled:
 def estimate(gram, epsilon, side, *, seed=0, samples=None, relative_error=0.01) -> Sampled:
     """Log delta by 16 independent blocks of lines.
 
-    samples : lines in all, rounded up to a multiple of 16; None for as many (up to 2^22) as the error asks for.
+    samples : lines in all, rounded up to a multiple of 16; None for as many as the error asks for, up to 2^17
+        (with more than 128 batches 2^24 over their number, but at least 2^13).
     relative_error : the standard error over the value that is aimed at, 1e-5 to 0.5; ignored with `samples`.
+        Where the lines do not suffice for it, that of the result is larger.
     """
     return run(Estimator(gram, epsilon, side, seed), samples=samples, relative_error=relative_error)
 
@@ -107,24 +113,26 @@ def run(estimator, *, samples=None, relative_error=0.01) -> Sampled:
         size = -(-samples // BLOCKS)
         return _summary(estimator, _blocks(estimator, size, 0), size)
     relative_error = check.real("relative_error", relative_error, at_least=1e-5, at_most=0.5)
-    # Sobol points need fewer lines than the variance of single ones says, the more so where it is small.
+    # Lattice points need fewer lines than the variance of single ones says, the more so where it is small.
     wanted = estimator.relative_variance / relative_error**2 / BLOCKS
     wanted *= 0.6 if estimator.relative_variance > 0.3 else 0.25
-    size = _rounded(wanted)
+    most = min(max(_WORK // len(estimator.gram), _MOST >> 4), _MOST) // BLOCKS
+    size = _rounded(wanted, most)
     blocks = _blocks(estimator, size, 0)
     for attempt in range(1, 64):
         result = _summary(estimator, blocks, size)
-        if result.relative_error <= relative_error or size >= _MOST // BLOCKS:
+        if result.relative_error <= relative_error or size >= most:
             return result
         # Each block goes on, so that there are always sixteen independent ones.
-        more = _rounded(size * min(1.1 * (result.relative_error / relative_error) ** 2, 64.0) - size)
+        more = size * min(1.1 * (result.relative_error / relative_error) ** 2, 64.0) - size
+        more = _rounded(more, most - size)
         blocks = (size * blocks + more * _blocks(estimator, more, attempt)) / (size + more)
         size += more
 
 
-def _rounded(size):
-    """A power of two up to 512, multiples of 128 from there on."""
-    size = min(max(size, _FEWEST), _MOST // BLOCKS)
+def _rounded(size, most):
+    """At most about `most`: a power of two up to 512, multiples of 128 from there on."""
+    size = max(min(size, most), _FEWEST)
     return 1 << math.ceil(math.log2(size)) if size <= 512 else 128 * math.ceil(size / 128)
 
 
@@ -136,9 +144,7 @@ def block_task(estimator, size, rng, _):
 def _blocks(estimator, size, attempt):
     """Results of the blocks, shape (BLOCKS, 3)."""
     key = (_RUN, int(estimator.side == "add"), attempt)
-    return np.array(
-        _streams.run(partial(block_task, estimator, size), BLOCKS, seed=estimator.seed, key=key)
-    )
+    return np.array(_streams.run(partial(block_task, estimator, size), BLOCKS, seed=estimator.seed, key=key))
 
 
 def _summary(estimator, blocks, size):
@@ -156,19 +162,22 @@ def _summary(estimator, blocks, size):
 # --- inversion -----------------------------------------------------------------------------------------
 
 
-def solve_scale(gram, epsilon, delta, side, *, seed=0, samples=None, relative_error=0.01):
+def solve_scale(gram, epsilon, delta, side, *, seed=0, samples=None, relative_error=0.01, start=None):
     """The sigma at which delta of gram / sigma^2 is `delta`: (sigma, standard error).
 
     gram : inner products of the modes for noise multiplier 1. samples, relative_error : of the last
     estimate of delta; that of sigma is smaller by |d log delta / d log sigma|, often 10 to 50.
+    start : a sigma to start from, None for a guess.
     """
     gram, epsilon, delta = check_gram("gram", gram), check.epsilon(epsilon), check.delta(delta)
 
     def make(sigma, like):
         return Estimator(gram / sigma**2, epsilon, side, seed, like)
 
-    start = 1 / _mean_shift(gram, epsilon, delta)
-    return _newton(make, lambda found, sigma: found.d_log_sigma / sigma, start, delta, samples, relative_error, False)
+    start = 1 / _mean_shift(gram, epsilon, delta) if start is None else start
+    return _newton(
+        make, lambda found, sigma: found.d_log_sigma / sigma, start, delta, samples, relative_error, False
+    )
 
 
 def solve_epsilon(gram, delta, side, *, seed=0, samples=None, relative_error=0.01):

@@ -3,7 +3,7 @@
 The optimiser of encoders asks for delta at many nearby Gram matrices. Here the random numbers, the
 components and their weights stay fixed; only the modes move. The normal numbers enter through a Cholesky
 factor, which is smooth in the matrix (eigenvectors are not), turned such that at the first matrix
-the leading Sobol points still meet the directions of largest variance.
+the leading coordinates still meet the directions of largest variance.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import math
 
 import numpy as np
 
-from ._proposal import _LADDER, RemoveProposal, factor, points
+from ._points import points
+from ._proposal import LADDER, RemoveProposal, factor
 
 _JITTER = 1e-12  # of the largest diagonal entry: singular matrices have a factor, too
 
@@ -20,8 +21,8 @@ _JITTER = 1e-12  # of the largest diagonal entry: singular matrices have a facto
 class _Centres(RemoveProposal):
     """Without tuples: which modes they draw does not depend smoothly on the matrix."""
 
-    def _groups(self, _, rng):
-        return super()._groups(_LADDER, rng)
+    def offered(self):
+        return LADDER
 
 
 class MovingLines(RemoveProposal):

@@ -1,17 +1,15 @@
-"""Where to draw the lines: proposals for balls in bins, fitted to the Gram matrix by a small pilot [A-17].
+"""Where to draw the lines in the remove direction: a mixture fitted to the Gram matrix by a small pilot [A-17].
 
-Remove. Delta is the integral of q (w - e^epsilon)_+, q a standard normal density. The proposal is a
-mixture r of
+Delta is the integral of q (w - e^epsilon)_+, q a standard normal density. The proposal is a mixture of groups:
 
-    normal laws of unit covariance around combinations of modes: bin i with its neighbours, weighted by
-    softmax(theta Gram[i, .]) for a ladder of theta, and scaled to the highest point of the integrand;
-    the laws w^k q: k modes drawn one after the other, each with the probabilities that the loss gives them.
+    tuples    the law w^k q: k modes drawn one after the other, each with the probabilities that the loss gives
+              them. w - e^epsilon over w^k is bounded, so that nothing is missed; but a large k has weights of its own.
+    clusters  normal laws of unit covariance around combinations of modes: bin i with its neighbours, weighted by
+              softmax(theta Gram[i, .]) for a ladder of theta, and scaled to the highest point of the integrand.
+    saddles   normal laws around the peaks of the integrand, as wide as it is there (module `_saddles`).
 
-The first cover what one bin, or one group of bins, brings about, the second many bins at once; and they
-bound the weights, since w - e^epsilon over w^k is bounded. The pilot chooses how much of each.
-
-Add. The region is convex and the integrand largest near its point x* of smallest norm. The proposal
-shrinks the directions across x* by the curvature of the boundary there.
+Tuples serve many bins at once, clusters one bin or one group of them, saddles small delta. The pilot chooses how much of
+each. Where it finds a large variance, every group keeps a part: a pilot does not see rare large values.
 """
 
 from __future__ import annotations
@@ -21,46 +19,58 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import _saddles
 from ._line import LOG_ROOT_TAU, LOWEST, crossing, log_sum, loss_beyond, nodes
-from ._scipy import special, stats
+from ._points import cubes
+from ._scipy import special
 
-_LADDER = (0.0, 1.5, 3.0, 6.0, 12.0, np.inf)
+LADDER = (0.0, 1.5, 3.0, 6.0, 12.0, np.inf)
+SADDLES = "saddles"
+_CLUSTERS = (0.0, 1.5, 3.0, 6.0, np.inf)  # beside saddles
 _TUPLES = (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
-_TUPLE_SPREAD = 1.0  # largest relative variance of a tuple's weight
-_MOST_TUPLES = 3
-_PILOT = 1024
-_CHUNK = 512
-_LARGEST = 600.0  # changes of log densities that are safe to exponentiate
-_ANCHOR = 2  # the place on a line whose densities the others start from
-_RISE = 1.03  # a group is left out where that costs no more variance
-_REFINE = 0.2  # relative variance of a line that is not worth a second look
-_LEAST = 0.05
-
-
-def points(rng, size, dimensions):
-    """Scrambled Sobol points in the open unit cube, shape (size, dimensions)."""
-    return np.concatenate(list(_cubes(rng, size, dimensions)))
-
-
-def _cubes(rng, size, dimensions):
-    """The same in parts of at most 512 points."""
-    sobol = stats.qmc.Sobol(dimensions, scramble=True, rng=rng, optimization=None)
-    for start in range(0, size, _CHUNK):
-        left = min(size - start, _CHUNK)
-        values = sobol.random(1 << max(0, left - 1).bit_length())[:left]
-        yield np.clip(values, 2.0**-54, 1 - 2.0**-53)
+_TUPLE_SPREAD = 0.2  # largest relative variance of a tuple's weight; where it is more, it is far more
+_MOST_TUPLES = 2
+_PILOT, _SHORT, _PER_GROUP = 1024, 256, 128
+_LARGEST = 600.0  # logarithms that are safe to exponentiate
+_THINNEST = 1e-100  # densities over the largest; their squares are above 0
+_RISE = 1.01  # a group is left out where that costs no more variance
+_EASY, _NEAR = 0.1, 0.05  # relative variance of a line, mean over bound: tuples alone are good enough
+_HARD, _LEAST = 0.2, 0.04  # from this variance on every group keeps a share of at least so much, about
+_MANY = 1024  # bins beyond which saddles take too much memory
+_MOST_SADDLES = 256
 
 
 def factor(gram):
-    """(L, eigenvalues) with L L^T = gram, columns by falling eigenvalue; those of rounding size are left out."""
+    """L with L L^T = gram, columns by falling eigenvalue; those of rounding size are left out."""
     values, vectors = np.linalg.eigh(gram)
     keep = values > 1e-14 * len(gram) * values[-1]
     return (vectors[:, keep] * np.sqrt(values[keep]))[:, ::-1]
 
 
 @dataclass
+class Group:
+    """Laws that are drawn together: tuples, or normal laws around combinations of modes.
+
+    kind : k of tuples, theta of clusters, or SADDLES. log_mean : of tuples, the log of their mean weight.
+    combinations : shape (laws, b). log_shares : (laws,), sum of the shares 1. spread : relative second
+    moment of the weights of the draws. axes, stretches : shapes (laws, axes, b), (laws, axes), or None.
+    """
+
+    kind: object
+    log_mean: float = 0.0
+    spread: float = 1.0
+    combinations: np.ndarray = None
+    log_shares: np.ndarray = None
+    axes: np.ndarray = None
+    stretches: np.ndarray = None
+
+
+@dataclass
 class _Lines:
-    """Lines and what is known about each: shapes (lines,), (lines, b) or (lines, components), places (NODES, lines)."""
+    """Lines and what is known about each: shapes (lines,), (lines, b) or (lines, laws), places (NODES, lines).
+
+    The log density of a law over q is pull + lift t + bow t^2 at the place t of the line.
+    """
 
     chosen: np.ndarray
     log_weight: np.ndarray
@@ -72,11 +82,10 @@ class _Lines:
     excess: np.ndarray
     pull: np.ndarray
     lift: np.ndarray
+    bow: np.ndarray
     distances: np.ndarray
     log_nodes: np.ndarray
-    gains: list = None
-    parts: np.ndarray = None
-    log_density: np.ndarray = None
+    gains: list
 
 
 class RemoveProposal:
@@ -86,6 +95,7 @@ class RemoveProposal:
     """
 
     smooth = False  # whether lines depend smoothly on the Gram matrix, at some cost in variance
+    axes = stretches = None  # of the last laws
 
     def __init__(self, gram, epsilon, rng, like=None):
         self.gram, self.epsilon = gram, epsilon
@@ -97,57 +107,74 @@ class RemoveProposal:
     # --- the mixture -----------------------------------------------------------------------------------
 
     def _fit(self, rng, like):
-        kinds = (*_TUPLES, *_LADDER) if like is None else like.kinds
-        groups, kinds = self._groups(kinds, rng)
-        if like is not None and len(kinds) == len(like.kinds):
-            self._take(groups, kinds, like.group_shares)
-            self._look(rng, like.log_scale)
+        if like is not None:
+            groups = self.groups(rng, like.kinds)
+            if [group.kind for group in groups] == like.kinds:
+                self._take(groups, like.group_shares)
+                self._look(rng, like.log_scale)
+                return
+        offered = self.offered()
+        tuples = self.groups(rng, [kind for kind in offered if isinstance(kind, int)])
+        if tuples and self._tuples_suffice(rng, tuples[-1]):
             return
-        shares, rough = self._best_shares(groups, rng, 128)
-        self._take(groups, kinds, shares)
+        groups = tuples + self.groups(rng, [kind for kind in offered if not isinstance(kind, int)])
+        shares, rough = self._best_shares(groups, rng)
+        self._take(groups, shares)
         self._look(rng, rough)
-        if self.relative_variance > _REFINE:
-            # Several bins matter together: a finer ladder, more lines, and no group is left out.
-            groups, kinds = self._groups(self._near(), rng)
-            shares, rough = self._best_shares(groups, rng, 384, least=_LEAST)
-            self._take(groups, kinds, shares)
-            self._look(rng, rough)
 
-    def _near(self):
-        """The kinds with a large share, and neighbours of theirs."""
-        large = min(np.max(self.group_shares), 0.15)
-        kinds = [kind for kind, share in zip(self.kinds, self.group_shares) if share >= large]
-        centres = {round(kind * factor_, 3) for kind in kinds if not isinstance(kind, int) for factor_ in (0.75, 1.0, 1.35)}
-        return [kind for kind in kinds if isinstance(kind, int)][-1:] + sorted(centres or {3.0, 6.0})
+    def offered(self):
+        """Kinds of groups to choose from."""
+        return (*_TUPLES, *_CLUSTERS, SADDLES) if len(self.gram) <= _MANY else (*_TUPLES, *LADDER)
 
-    def _take(self, groups, kinds, shares):
-        self.kinds = [kind for kind, share in zip(kinds, shares) if share > 0]
+    def _take(self, groups, shares):
+        self.kinds = [group.kind for group, share in zip(groups, shares) if share > 0]
         self.group_shares = shares[shares > 0]
         self._use([group for group, share in zip(groups, shares) if share > 0], self.group_shares)
+
+    def _tuples_suffice(self, rng, group):
+        """Whether one kind of tuples is good enough alone, as where k is about the rate at which delta falls.
+
+        (w - e^epsilon) / w^k is bounded, and that the mean is near the bound is seen by any pilot.
+        """
+        peak = (group.kind - 1) * (math.log1p(-1 / group.kind) - self.epsilon) - math.log(group.kind)
+        self._take([group], np.ones(1))
+        values = self.lines(rng, _SHORT, group.log_mean + peak)[0]
+        mean = float(np.mean(values))
+        if mean < _NEAR:
+            return False
+        self.log_scale = group.log_mean + peak + math.log(mean)
+        self.relative_variance = float(np.var(values)) / mean**2
+        return self.relative_variance < _EASY
 
     def _look(self, rng, rough):
         values = self.lines(rng, _PILOT, rough)[0]
         self.log_scale = rough + math.log(np.mean(values))
         self.relative_variance = float(np.var(values) / np.mean(values) ** 2)
 
-    def _groups(self, kinds, rng):
-        """Groups of components for these kinds, and the kinds that are of use: tuples first."""
-        tuples = [(k, self._mean_weight(k, rng)) for k in kinds if isinstance(k, int)]
-        groups = [(k, mean) for k, mean in tuples if mean is not None][-_MOST_TUPLES:]
-        ladder = [theta for theta in kinds if not isinstance(theta, int)]
-        return groups + [self._centres(theta) for theta in ladder], [k for k, _ in groups] + ladder
+    def groups(self, rng, kinds):
+        """The groups of these kinds that are of use: tuples first, saddles last."""
+        groups = self._tuple_groups(rng, [kind for kind in kinds if isinstance(kind, int)])
+        groups += [self._clusters(kind) for kind in kinds if isinstance(kind, float)]
+        return groups + [self._saddles(rng) for kind in kinds if kind == SADDLES]
 
-    def _mean_weight(self, k, rng):
-        """Log of the mean weight of a tuple of k modes; None where the weights vary too much."""
-        _, logs = self._tuples(rng, k, 256, rng.random(256))
-        top = np.max(logs)
-        weights = np.exp(logs - top)
-        if np.var(weights) > _TUPLE_SPREAD * np.mean(weights) ** 2:
-            return None
-        return float(top + np.log(np.mean(weights)))
+    def _tuple_groups(self, rng, sizes):
+        """The largest of these sizes whose weights do not vary too much."""
+        groups = []
+        size = 256
+        for k, logs in enumerate(self._draw(rng, max(sizes, default=0), rng.random(size))[1], 1):
+            if k not in sizes:
+                continue
+            top = np.max(logs)
+            weights = np.exp(logs - top)
+            mean = np.mean(weights)
+            spread = np.mean((weights / mean) ** 2)
+            if spread > 1 + _TUPLE_SPREAD:
+                break
+            groups.append(Group(k, float(top + np.log(mean)), spread))
+        return groups[-_MOST_TUPLES:]
 
-    def _centres(self, theta):
-        """One normal law for each bin, or for every few: (combinations of modes, log weights inside the group)."""
+    def _clusters(self, theta):
+        """One normal law for each bin, or for every few."""
         b = len(self.gram)
         if theta == np.inf:
             profile = np.eye(b)
@@ -159,8 +186,17 @@ class RemoveProposal:
         width = 1 / np.max(np.sum(profile**2, axis=1))
         count = min(b, math.ceil(8 * b / width)) if theta else 1
         profile = profile[np.unique(np.round(np.linspace(0, b - 1, count)).astype(int))]
-        combination, height = self._scaled(profile)
-        return combination, height - log_sum(height.copy())
+        combinations, height = self._scaled(profile)
+        return Group(theta, combinations=combinations, log_shares=height - log_sum(height.copy()))
+
+    def _saddles(self, rng):
+        profile = _saddles.settled(self.gram, self.level, min(len(self.gram), _MOST_SADDLES))
+        combinations, height = self._scaled(profile)
+        kept = _saddles.chosen(self.gram, combinations, height)
+        combinations, height = combinations[kept], height[kept]
+        axes, stretches = _saddles.axes(self.gram, combinations, rng)
+        height += np.sum(np.log(stretches), axis=1)
+        return Group(SADDLES, 0.0, 1.0, combinations, height - log_sum(height.copy()), axes, stretches)
 
     def _scaled(self, profile):
         """Each profile times the factor that makes log(w - e^epsilon) - |x|^2 / 2 largest, and its value there."""
@@ -186,68 +222,76 @@ class RemoveProposal:
         best += start
         return profile * best[:, None], height
 
-    def _best_shares(self, groups, rng, per_group, least=0.0):
-        """Shares of the groups that make the variance of a line small, from a pilot with equal shares."""
+    def _best_shares(self, groups, rng):
+        """(shares of the groups that make the variance of a line small, a rough log delta), from a pilot with equal shares.
+
+        With f the integrand and r the mixture, the second moment is the integral of f^2 / r, here taken over the lines
+        of all groups: a group that is left out is missed where only its lines show it. A group whose draws have
+        weights of their own counts as thinner by their spread.
+        """
         count = len(groups)
         self._use(groups, np.full(count, 1 / count))
-        starts = np.concatenate([np.arange(len(self.tuples)), len(self.tuples) + np.cumsum([0, *self.group_sizes[:-1]])])
-        labels, log_terms, log_groups, log_weight = [], [], [], []
-        for lines in self._parts(rng, per_group * count):
-            labels.append(np.searchsorted(starts, lines.chosen + len(self.tuples), side="right") - 1)
-            log_weight.append(lines.log_weight)
-            terms, densities = [], []
-            for i, (gain, log_node) in enumerate(zip(lines.gains, lines.log_nodes)):
-                values, log_factor = self._densities_at(lines, i)
+        starts = np.concatenate(
+            [np.arange(len(self.tuples)), len(self.tuples) + np.cumsum([0, *self.group_sizes[:-1]])]
+        )
+        starts = starts[:count]
+        log_terms, densities, weights = [], [], []
+        for lines in self._parts(rng, _PER_GROUP * count):
+            weights.append(np.exp(np.minimum(lines.log_weight, _LARGEST / 2)))
+            for distance, gain, log_node in zip(lines.distances, lines.gains, lines.log_nodes):
+                values = self._log_laws(lines, distance, gain)
+                top = np.max(values, axis=1)
+                values = np.exp(values - top[:, None])
+                densities.append(np.add.reduceat(values, starts, axis=1) * count)
                 with np.errstate(divide="ignore"):
-                    terms.append(log_node + lines.log_weight + gain + np.log(-np.expm1(-gain)))
-                    sums = np.log(np.add.reduceat(values, starts, axis=1) * count)
-                densities.append(sums + log_factor[:, None])
-            log_terms.append(terms), log_groups.append(densities)
-        label = np.concatenate(labels)
-        log_weight = np.concatenate(log_weight)
-        log_terms = np.concatenate(log_terms, axis=1)  # (places, lines)
-        log_groups = np.concatenate(log_groups, axis=1)  # (places, lines, groups)
-        drawn = np.maximum(np.bincount(label, minlength=count), 1)
-        rough = float(np.max(log_terms - log_sum(log_groups - math.log(count))))
-        log_terms = log_terms - rough
-
-        def moments(shares):
-            with np.errstate(divide="ignore"):
-                density = log_sum(log_groups + np.log(shares))
-            lines = np.sum(np.exp(np.clip(log_terms - density, -300, 300)), axis=0)
-            second = np.bincount(label, lines**2, count) / drawn
-            calm = np.bincount(label, lines**2 * np.exp(np.clip(-log_weight, -50, 50)), count) / drawn
-            return second, calm
+                    log_terms.append(log_node + gain + np.log(-np.expm1(-gain)) - top)
+        places = len(lines.gains)
+        rough = float(max(np.max(terms) for terms in log_terms))
+        log_terms = np.stack([np.concatenate(log_terms[i::places]) for i in range(places)])
+        densities = np.stack([np.concatenate(densities[i::places]) for i in range(places)])
+        terms = np.exp(log_terms - rough)
+        values = np.concatenate(weights) * np.sum(terms / np.mean(densities, axis=2), axis=0)
+        terms *= values
+        densities = np.maximum(densities / np.array([group.spread for group in groups]), _THINNEST)
 
         def improved(shares, steps):
             for _ in range(steps):
-                second, calm = moments(shares)
-                new = shares * np.minimum(calm, 1e100) / np.sqrt(np.maximum(second, 1e-300))
-                shares = new / np.sum(new)
-            return shares, np.sum(shares * moments(shares)[0])
+                density = densities @ shares
+                shares = shares * np.sqrt(np.einsum("ij,ijk->k", terms / density**2, densities))
+                shares /= np.sum(shares)
+            return shares, np.sum(terms / (densities @ shares))
 
-        shares, value = improved(np.full(count, 1 / count), 10)
-        while not least and np.count_nonzero(shares > 0) > 1:
+        shares, second = improved(np.full(count, 1 / count), 20)
+        while np.count_nonzero(shares > 0) > 1:
             weakest = np.argmin(np.where(shares > 0, shares, np.inf))
             without = np.where(np.arange(count) == weakest, 0.0, shares)
-            without, new_value = improved(without / np.sum(without), 5)
-            if new_value > _RISE * value:
+            without, new = improved(without / np.sum(without), 5)
+            if new > _RISE * second:
                 break
-            shares, value = without, min(value, new_value)
-        shares = np.maximum(shares, least)
+            shares, second = without, min(second, new)
+        if second * len(values) > (1 + _HARD) * np.sum(values) ** 2:
+            shares = np.maximum(shares, _LEAST)
         return shares / np.sum(shares), rough + self.epsilon
 
     def _use(self, groups, shares):
-        centres = [(g, s) for g, s in zip(groups, shares) if not isinstance(g[0], int)]
-        self.tuples = [(g[0], g[1], float(s)) for g, s in zip(groups, shares) if isinstance(g[0], int)]
-        b = len(self.gram)
-        self.combinations = np.concatenate([g[0] for g, _ in centres]) if centres else np.zeros((0, b))
-        log_probability = np.concatenate([g[1] + math.log(s) for g, s in centres]) if centres else np.zeros(0)
-        self.group_sizes = [len(g[0]) for g, _ in centres]
-        norms = np.einsum("ij,ij->i", self.combinations @ self.gram, self.combinations)
-        self.largest_lift = float(np.sqrt(np.max(norms, initial=0.0)))
-        self.log_densities = log_probability - norms / 2
-        chances = np.concatenate([[s for _, _, s in self.tuples], np.exp(log_probability)])
+        self.tuples = [
+            (g.kind, g.log_mean, float(s)) for g, s in zip(groups, shares) if g.combinations is None
+        ]
+        around = [(g, math.log(s)) for g, s in zip(groups, shares) if g.combinations is not None]
+        self.combinations = np.concatenate(
+            [np.zeros((0, len(self.gram)))] + [g.combinations for g, _ in around]
+        )
+        log_chances = np.concatenate([np.zeros(0)] + [g.log_shares + log_share for g, log_share in around])
+        self.group_sizes = [len(g.combinations) for g, _ in around]
+        self.log_densities = (
+            log_chances - np.einsum("ij,ij->i", self.combinations @ self.gram, self.combinations) / 2
+        )
+        self.axes = self.stretches = None
+        if around and around[-1][0].axes is not None and around[-1][0].axes.size:
+            self.axes, self.stretches = around[-1][0].axes, around[-1][0].stretches
+            self.images = (self.axes.reshape(-1, len(self.gram)) @ self.gram).reshape(self.axes.shape)
+            self.log_densities[-len(self.axes) :] -= np.sum(np.log(self.stretches), axis=1)
+        chances = np.concatenate([[s for _, _, s in self.tuples], np.exp(log_chances)])
         self.cumulative = np.cumsum(chances) / np.sum(chances)
 
     # --- lines -----------------------------------------------------------------------------------------
@@ -257,11 +301,11 @@ class RemoveProposal:
         return np.concatenate([self._integrals(part, log_scale) for part in self._parts(rng, size)], axis=1)
 
     def _parts(self, rng, size):
-        for cube in _cubes(rng, size, 2 + self.factor.shape[1]):
+        for cube in cubes(rng, size, 2 + self.factor.shape[1]):
             yield self._geometry(cube, rng)
 
     def _geometry(self, cube, rng):
-        """Lines for points of the unit cube: component, shift of the places, normal numbers."""
+        """Lines for points of the unit cube: law, shift of the places, normal numbers."""
         chosen = np.searchsorted(self.cumulative, cube[:, 0], side="right")
         chosen = np.minimum(chosen, len(self.cumulative) - 1) - len(self.tuples)
         combination = np.empty((len(cube), len(self.gram)))
@@ -271,76 +315,85 @@ class RemoveProposal:
             mine = chosen == i - len(self.tuples)
             start = self.cumulative[i - 1] if i else 0.0
             first = (cube[mine, 0] - start) / (self.cumulative[i] - start)
-            combination[mine], logs = self._tuples(rng, k, len(first), first)
-            log_weight[mine] = logs - log_mean
+            combination[mine], logs = self._draw(rng, k, first)
+            log_weight[mine] = logs[-1] - log_mean
         beta = combination @ self.gram
         centre = np.sqrt(np.einsum("ij,ij->i", beta, combination))
         beta /= centre[:, None]
         rest = special.ndtri(cube[:, 2:]) @ self.factor.T
+        if self.axes is not None:
+            self._stretch(rest, chosen - len(self.combinations) + len(self.axes))
         rest -= beta * (np.einsum("ij,ij->i", rest, combination) / centre)[:, None]
         pull = rest @ self.combinations.T + self.log_densities
         lift = beta @ self.combinations.T
+        bow = None if self.axes is None else self._bend(rest, beta, pull, lift)
         rest -= self.diagonal / 2
         crossed, shares, slope, excess = crossing(rest, beta, self.level, centre, LOWEST)
         distances, log_nodes = nodes(cube[:, 1], crossed, centre, crossed - slope, slope, self.smooth)
-        lines = _Lines(
-            chosen, log_weight, centre, beta, crossed, shares, slope, excess, pull, lift, distances, log_nodes
+        gains = [loss_beyond(beta, shares, excess, distance) for distance in distances]
+        return _Lines(
+            chosen,
+            log_weight,
+            centre,
+            beta,
+            crossed,
+            shares,
+            slope,
+            excess,
+            pull,
+            lift,
+            bow,
+            distances,
+            log_nodes,
+            gains,
         )
-        lines.gains = [loss_beyond(beta, shares, excess, distance) for distance in distances]
-        lines.parts, lines.log_density = self._densities(lines, distances[_ANCHOR], lines.gains[_ANCHOR])
-        return lines
 
-    def _densities(self, lines, distance, gain):
-        """Densities of all components relative to q, this far beyond the crossings, where Y is epsilon + gain.
+    def _stretch(self, rest, law):
+        """Widen the normal numbers along the axes of their law; law < 0: it has none."""
+        mine = law >= 0
+        law = law[mine]
+        along = np.einsum("ikb,ib->ik", self.axes[law], rest[mine]) * (self.stretches[law] - 1)
+        rest[mine] += np.einsum("ik,ikb->ib", along, self.images[law])
 
-        Returns (those of each component over their sum, log of the sum): (lines, components), (lines,).
-        """
+    def _bend(self, rest, beta, pull, lift):
+        """Add the quadratic terms of the stretched laws to pull and lift; returns bow of these laws."""
+        laws, count, b = self.axes.shape
+        flat, narrower = self.axes.reshape(-1, b).T, np.sqrt((1 - self.stretches**-2) / 2)
+        there = (rest @ flat).reshape(-1, laws, count) * narrower
+        speed = (beta @ flat).reshape(-1, laws, count) * narrower
+        pull[:, -laws:] += np.einsum("ijk,ijk->ij", there, there)
+        lift[:, -laws:] += 2 * np.einsum("ijk,ijk->ij", there, speed)
+        return np.einsum("ijk,ijk->ij", speed, speed)
+
+    def _log_laws(self, lines, distance, gain):
+        """Log densities of all laws over q, this far beyond the crossings, where Y is epsilon + gain: (lines, laws)."""
         count = len(self.tuples)
         values = np.empty((len(gain), count + lines.lift.shape[1]))
-        np.multiply(lines.lift, (lines.crossed + distance)[:, None], out=values[:, count:])
+        place = (lines.crossed + distance)[:, None]
+        np.multiply(lines.lift, place, out=values[:, count:])
         values[:, count:] += lines.pull
+        if lines.bow is not None:
+            values[:, -lines.bow.shape[1] :] += lines.bow * place**2
         for i, (k, log_mean, share) in enumerate(self.tuples):
             values[:, i] = k * (self.epsilon + gain) - log_mean + math.log(share)
-        top = np.max(values, axis=1)
-        values -= top[:, None]
-        np.exp(values, out=values)
-        total = np.sum(values, axis=1)
-        values /= total[:, None]
-        return values, top + np.log(total)
-
-    def _densities_at(self, lines, i):
-        """The same at place i, from those at one place where their growth between the two is no danger: (values, log factor)."""
-        if i == _ANCHOR:
-            return lines.parts, lines.log_density
-        change, rise = lines.distances[i] - lines.distances[_ANCHOR], lines.gains[i] - lines.gains[_ANCHOR]
-        steepest = max([k for k, _, _ in self.tuples], default=0)
-        if max(np.max(np.abs(change)) * self.largest_lift, np.max(np.abs(rise)) * steepest) > _LARGEST:
-            return self._densities(lines, lines.distances[i], lines.gains[i])
-        count = len(self.tuples)
-        values = np.empty_like(lines.parts)
-        np.multiply(lines.lift, change[:, None], out=values[:, count:])
-        for j, (k, _, _) in enumerate(self.tuples):
-            values[:, j] = k * rise
-        np.exp(values, out=values)
-        values *= lines.parts
-        return values, lines.log_density
+        return values
 
     def _integrals(self, lines, log_scale):
         result = np.zeros((3, len(lines.crossed)))
-        border = self._border(lines, log_scale)
-        for i, (gain, log_node) in enumerate(zip(lines.gains, lines.log_nodes)):
-            densities, log_factor = self._densities_at(lines, i)
-            log_weight = log_node + lines.log_weight + self.epsilon - log_factor - log_scale
-            log_weight -= np.log(np.sum(densities, axis=1))
+        for distance, gain, log_node in zip(lines.distances, lines.gains, lines.log_nodes):
+            log_weight = log_node + lines.log_weight + self.epsilon - log_scale
+            log_weight -= log_sum(self._log_laws(lines, distance, gain))
             result[0] -= np.exp(log_weight + gain) * np.expm1(-gain)
             result[2] -= np.exp(log_weight)
-        result[1] = -border * np.einsum("ij,ij->i", lines.shares @ self.gram, lines.shares)
+        result[1] = -self._border(lines, log_scale) * np.einsum(
+            "ij,ij->i", lines.shares @ self.gram, lines.shares
+        )
         return result
 
     def _border(self, lines, log_scale):
         """Weights of the crossings in integrals over the border Y = epsilon with w^2 E_Q's density of w there."""
         density = -((lines.crossed - lines.centre) ** 2) / 2 - LOG_ROOT_TAU + lines.log_weight
-        density -= self._densities(lines, 0.0, lines.excess)[1]
+        density -= log_sum(self._log_laws(lines, 0.0, lines.excess))
         return np.where(lines.excess < 1e-6, np.exp(density + self.epsilon - log_scale) / lines.slope, 0.0)
 
     def gradient(self, rng, size, log_scale):
@@ -351,140 +404,18 @@ class RemoveProposal:
             total = total + (lines.shares * weights[:, None]).T @ lines.shares
         return total / (2 * size)
 
-    def _tuples(self, rng, k, size, first):
-        """k modes for each of `size` tuples, one after the other: (how often each, log weights)."""
-        b = len(self.gram)
-        counts, pull, logs = np.zeros((size, b)), np.zeros((size, b)), np.zeros(size)
-        rows = np.arange(size)
-        for step in range(k):
+    def _draw(self, rng, most, first):
+        """Modes for each tuple, one after the other: (how often each, log weights after 1 .. `most` modes)."""
+        b, size = len(self.gram), len(first)
+        counts, pull = np.zeros((size, b)), np.zeros((size, b))
+        rows, logs = np.arange(size), []
+        for step in range(most):
             top = np.max(pull, axis=1)
             cumulative = np.cumsum(np.exp(pull - top[:, None]), axis=1)
             total = cumulative[:, -1]
-            logs += top + np.log(total / b)
+            logs.append(top + np.log(total / b) + (logs[-1] if logs else 0.0))
             place = (first if step == 0 else rng.random(size)) * total
-            chosen = np.minimum(np.sum(cumulative <= place[:, None], axis=1), b - 1)
-            counts[rows, chosen] += 1
-            pull += self.gram[chosen]
+            drawn = np.minimum(np.sum(cumulative <= place[:, None], axis=1), b - 1)
+            counts[rows, drawn] += 1
+            pull += self.gram[drawn]
         return counts, logs
-
-
-class AddProposal:
-    """Lines for E_Q (1 - e^epsilon w)_+: see the module."""
-
-    def __init__(self, gram, epsilon, rng, like=None):
-        self.gram, self.epsilon = gram, epsilon
-        self.diagonal = np.diag(gram).copy()
-        self.level = math.log(len(gram)) - epsilon
-        self.combination = self._nearest()
-        self.norm = math.sqrt(self.combination @ gram @ self.combination)
-        self.beta = gram @ self.combination / self.norm
-        self._fit(rng)
-
-    def _nearest(self):
-        """Weights of the modes whose sum is normal to the border of the region at its point nearest to 0, about.
-
-        Among all such lines through 0 that one crosses nearest to 0; its weights are the shares of the terms there.
-        """
-        b = len(self.gram)
-        weights = np.full(b, 1 / b)
-        distance, shares = self._distances(weights[None])
-        best, target = distance[0], shares[0]
-        for _ in range(100):
-            trials = weights + np.array([1.0, 0.6, 0.3, 0.1, 0.03, 0.01])[:, None] * (target - weights)
-            distance, shares = self._distances(trials)
-            first = int(np.argmin(distance))
-            if not distance[first] < best * (1 - 1e-9):
-                break
-            best, weights, target = distance[first], trials[first], shares[first]
-        return weights
-
-    def _distances(self, weights):
-        """How far from 0 lines along the sum of the modes cross the border: (distances, shares there)."""
-        steps = weights @ self.gram
-        beta = steps / np.sqrt(np.einsum("ij,ij->i", steps, weights))[:, None]
-        rest = np.broadcast_to(-self.diagonal / 2, beta.shape)
-        crossed, shares, _, _ = crossing(rest, beta, self.level, np.inf)
-        return np.abs(crossed), shares
-
-    def _fit(self, rng):
-        """Directions across the line with the curvature of the boundary, and how much of each shrinkage."""
-        crossed, shares, slope, _ = crossing(-self.diagonal[None] / 2, self.beta[None], self.level, np.inf)
-        root = factor(self.gram)
-        along = root.T @ self.combination / self.norm
-        across = root - np.outer(root @ along, along)
-        hessian = across.T @ (shares[0][:, None] * across) - np.outer(across.T @ shares[0], across.T @ shares[0])
-        pressure = math.exp(-crossed[0] ** 2 / 2 - LOG_ROOT_TAU - special.log_ndtr(crossed[0]))
-        bends, directions = np.linalg.eigh((hessian + hessian.T) / 2)
-        order = np.argsort(-bends)[: max(1, len(bends) - 1)] if len(bends) > 1 else np.arange(0)
-        self.nearest = crossed[0]
-        self.bends = np.maximum(bends[order], 0) * pressure / slope[0]
-        self.root = across @ directions[:, order]
-        self.shares = np.array([1.0])
-        self.multipliers = np.array([1.0])
-        if len(self.bends):
-            self.multipliers = np.array([0.0, 0.5, 0.75, 1.0, 1.25])
-            self.shares = np.full(5, 0.2)
-            label, moment = [], []
-            parts = list(self._parts(rng, _PILOT))
-            rough = max(np.max(special.log_ndtr(part[1]) + part[6]) for part in parts)
-            for part in parts:
-                label.append(part[-1])
-                moment.append(self._integrals(part, rough)[0] ** 2)
-            label, moment = np.concatenate(label), np.concatenate(moment)
-            second = np.bincount(label, moment, 5) / np.maximum(np.bincount(label, minlength=5), 1)
-            self.shares = self.shares * np.sqrt(second) + 0.01 * np.sqrt(np.max(second))
-            self.shares /= np.sum(self.shares)
-        else:
-            rough = float(special.log_ndtr(crossed[0]))
-        values = self.lines(rng, _PILOT, rough)[0]
-        self.log_scale = rough + math.log(np.mean(values))
-        self.relative_variance = float(np.var(values) / np.mean(values) ** 2)
-
-    def lines(self, rng, size, log_scale):
-        """Shape (3, size): the integral along each line, its derivatives by log sigma and by epsilon, over exp(log_scale)."""
-        return np.concatenate([self._integrals(part, log_scale) for part in self._parts(rng, size)], axis=1)
-
-    def _parts(self, rng, size):
-        for cube in _cubes(rng, size, 2 + len(self.bends)):
-            yield self._geometry(cube)
-
-    def _geometry(self, cube):
-        chosen = np.minimum(np.searchsorted(np.cumsum(self.shares), cube[:, 0], side="right"), len(self.shares) - 1)
-        scale = 1 / np.sqrt(1 + np.outer(self.multipliers, self.bends))
-        place = special.ndtri(cube[:, 2:]) * scale[chosen]
-        squares = place**2 / 2
-        parts = [
-            math.log(share) + np.sum(np.log1p(multiplier * self.bends)) / 2 - multiplier * (squares @ self.bends)
-            for share, multiplier in zip(self.shares, self.multipliers)
-            if share > 0
-        ]
-        log_weight = -log_sum(np.stack(parts, axis=1))
-        rest = place @ self.root.T - self.diagonal / 2
-        beta = np.broadcast_to(self.beta, rest.shape)
-        crossed, shares, slope, excess = crossing(rest, beta, self.level, self.nearest)
-        zeros = np.zeros(len(rest))
-        # The same places as beyond a crossing, mirrored.
-        distances, log_nodes = nodes(cube[:, 1], -crossed, zeros, -crossed, slope)
-        return beta, crossed, shares, slope, distances, log_nodes + log_weight, log_weight, chosen
-
-    def _integrals(self, part, log_scale):
-        beta, crossed, shares, slope, distances, log_nodes, log_weight, _ = part
-        result = np.zeros((3, len(crossed)))
-        for distance, log_node in zip(distances, log_nodes):
-            gain = loss_beyond(beta, shares, np.zeros(len(crossed)), -distance)
-            weight = np.exp(np.minimum(log_node - log_scale, _LARGEST / 2))
-            result[0] -= weight * np.expm1(gain)
-            result[2] -= weight * np.exp(gain)
-        result[1] = -self._border(part, log_scale) * np.einsum("ij,ij->i", shares @ self.gram, shares)
-        return result
-
-    def _border(self, part, log_scale):
-        _, crossed, _, slope, _, _, log_weight, _ = part
-        return np.exp(np.minimum(log_weight - crossed**2 / 2 - LOG_ROOT_TAU - log_scale, _LARGEST / 2)) / slope
-
-    def gradient(self, rng, size, log_scale):
-        """d delta / d gram over exp(log_scale), averaged over `size` lines: shape (b, b)."""
-        total = 0.0
-        for part in self._parts(rng, size):
-            total = total + (part[2] * self._border(part, log_scale)[:, None]).T @ part[2]
-        return total / (2 * size)
