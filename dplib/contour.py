@@ -38,6 +38,7 @@ import math
 import numpy as np
 
 from ._families import BLOCK, NEGLIGIBLE, STRIP_CAP, Family
+from ._saddle import log_kernel, saddle
 from .mixtures import EPS
 from .results import Bracket, NoBracketError
 
@@ -47,11 +48,6 @@ _MOST_ROWS, _MOST_ENTRIES = 256, 40_000  # of one family: entries = rows x nodes
 
 
 # ------------------------------------------------------------- the composition
-
-
-def log_kernel(c):
-    """log sup_{t>0} (1 - e^{-t}) e^{-ct} = log(c^c / (1+c)^(1+c)): Chernoff for hockey sticks."""
-    return -c * math.log1p(1 / c) - math.log1p(c)
 
 
 def _families(composition, sign):
@@ -91,37 +87,8 @@ class _Composition:
         return self._last_coarse[1]
 
     def tilt(self, log_delta=None, epsilon=None):
-        """The tilt that minimises the Chernoff epsilon (or delta), kept above 1 / deviation.
-
-        Any c > 0 gives the exact integral; the saddle only saves digits.
-        """
-
-        def condition(c):
-            k, mean, variance = self.coarse(c)
-            if epsilon is None:
-                return c * mean - k + log_delta + math.log1p(c), c * variance + 1 / (1 + c), k
-            return mean - epsilon - math.log1p(1 / c), variance + 1 / (c * (1 + c)), k
-
-        low, high, c = 0.0, math.inf, 1.0
-        for _ in range(80):
-            value, derivative, _ = condition(c)
-            if value < 0:
-                low = c
-            else:
-                high = c
-            new = c - value / derivative
-            if not low < new < high or not math.isfinite(new):
-                new = 4 * c if math.isinf(high) else (low * high) ** 0.5 if low else c / 4
-            # Fast growth overshoots into the exploding part of K: at most a factor 4 up.
-            new = min(max(new, c / 16), 4 * c)
-            if abs(new - c) < 1e-3 * c:
-                c = new
-                break
-            c = new
-            if not 1e-14 < c < 1e9:
-                break
-        _, _, variance = self.coarse(c)
-        return float(max(c, 0.7 / math.sqrt(max(variance, 1e-300))))
+        """The tilt that minimises the Chernoff epsilon (or delta)."""
+        return saddle(self.coarse, log_delta=log_delta, epsilon=epsilon)
 
     def chernoff_epsilon(self, log_delta):
         """(rough epsilon from the Chernoff bound, its tilt)."""

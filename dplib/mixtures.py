@@ -19,13 +19,9 @@ from functools import cached_property
 import numpy as np
 
 from . import _validate as check
+from ._log_sums import EPS, blocks, complex_log1p, inverse_log_sum, log_sum, log_sum_exp  # noqa: F401
 from ._scipy import special
 from .gaussian import LOG_SQRT_2PI, log_tail_difference
-
-EPS = np.finfo(float).eps
-# Terms below e^-CUT of the largest one are dropped: their sum is under 1e-17 of it.
-_CUT = 46.0
-_CHUNK = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +204,7 @@ class Mixture:
         """log of the standardised density of P, without the cancellation of loss - u^2/2."""
         a, log_p = self.shifts, self.log_probabilities
         out = np.empty(len(u))
-        for rows, parts in _blocks(a, log_p, u):
+        for rows, parts in blocks(a, log_p, u):
             terms = log_p[parts, None] - (u[rows] - a[parts, None]) ** 2 / 2
             top = terms.max(axis=0)
             terms -= top
@@ -236,7 +232,7 @@ class Mixture:
             a, log_p = self.shifts, self.log_probabilities
         finite = np.isfinite(target)
         result = np.full(target.shape, -np.inf)
-        result[finite] = _invert_log_sum(a, log_p, target[finite])
+        result[finite] = inverse_log_sum(a, log_p, target[finite], self.variance_bound)
         u[inside] = result
         return u
 
@@ -271,30 +267,54 @@ class Mixture:
             log_weights = log_p + a * (u[:, None] - a / 2) - self.log_ratio(u)[:, None]
         return log_sum_exp(log_weights + log_tail_difference(x, a))
 
+    @cached_property
+    def _near_one(self):
+        """Ends of the interval of u on which |log(P/Q)| is at most 0.3."""
+        return self.inverse_log_ratio(np.array([-0.3, 0.3]))
+
     def _posterior(self, u, moments):
         u = np.asarray(u, float)
         a, log_p = self.shifts, self.log_probabilities
-        value, slope = _log_sum(a, log_p, u, moments)
-        # Near R = 1 the logarithm would lose the relative accuracy of a small
-        # loss: log R = log1p(sum_j p_j expm1(a_j u - a_j^2/2)) keeps it.
-        small = np.flatnonzero(np.abs(value) < 0.3)
-        if len(small) and log_p[-1] < 0:
-            near = u[small]
-            for rows, parts in _blocks(a, log_p, near):
-                exponent = a[parts, None] * (near[rows] - a[parts, None] / 2)
-                share = self.probabilities[parts, None]
+        low, high = self._near_one if log_p[-1] < 0 else (math.inf, -math.inf)
+        near = (u >= low) & (u <= high)
+        some, far = near.any(), ~near
+        value, slope = np.empty(len(u)), np.empty(len(u) if moments else 0)
+        parts = [(near, self._near_parts), (far, lambda x: log_sum(a, log_p, x, moments))]
+        for chosen, evaluate in parts if some else parts[1:]:
+            found = evaluate(u[chosen] if some else u)
+            value[chosen] = found[0]
+            if moments:
+                slope[chosen] = found[1]
+        return (value, slope) if moments else (value,)
+
+    def _near_parts(self, u):
+        """(log(P/Q), posterior mean of the shift) where the ratio is near 1.
+
+        There the logarithm would lose the relative accuracy of a small loss:
+        log R = log1p(sum_j p_j expm1(a_j u - a_j^2/2)) keeps it.
+        """
+        a, p = self.shifts, self.probabilities
+        value, slope = np.empty(len(u)), np.empty(len(u))
+        for rows, parts in blocks(a, self.log_probabilities, u):
+            exponent = a[parts, None] * (u[rows] - a[parts, None] / 2)
+            share = p[parts, None]
+            if exponent.max() < 600:
+                terms = share * np.expm1(exponent, out=exponent)
+            else:
                 # A tiny probability times a huge ratio overflows only if taken apart.
+                log_share = self.log_probabilities[parts, None]
                 terms = np.where(
                     exponent < 1,
                     share * np.expm1(np.minimum(exponent, 1.0)),
-                    np.exp(np.minimum(exponent + log_p[parts, None], 2.0)) - share,
+                    np.exp(np.minimum(exponent + log_share, 2.0)) - share,
                 )
-                # A component that was left out still contributes expm1(-large) = -1.
-                kept = np.zeros(len(a), bool)
-                kept[parts] = True
-                left_out = self.probabilities[~kept].sum()
-                value[small[rows]] = np.log1p(terms.sum(axis=0) - left_out)
-        return (value, slope) if moments else (value,)
+            # A component that was left out still contributes expm1(-large) = -1.
+            left_out = p[: parts.start or 0].sum() + p[parts.stop :].sum() if parts.stop else 0.0
+            excess = terms.sum(axis=0) - left_out
+            value[rows] = np.log1p(excess)
+            terms += share
+            slope[rows] = (a[parts] @ terms) / (1 + excess)
+        return value, slope
 
 
 def binomial(trials, probability, noise_multiplier) -> Mixture:
@@ -452,24 +472,6 @@ class VectorMixture:
         return _like(np.array(values).reshape(epsilon.shape), scalar)
 
 
-def complex_log1p(real, imaginary):
-    """log(1 + real + i imaginary), good in relative terms near 0 (NumPy's complex log1p is not)."""
-    square = real * (2 + real) + imaginary**2
-    # Far from 0 the square cancels near -1; a zero counts as 1e-300, so that powers of it are 0.
-    size = np.log(np.maximum(np.hypot(1 + real, imaginary), 1e-300))
-    near = np.abs(square) < 0.5
-    size = np.where(near, 0.5 * np.log1p(np.where(near, square, 0.0)), size)
-    return size + 1j * np.arctan2(imaginary, 1 + real)
-
-
-def log_sum_exp(terms):
-    """log sum exp over the last axis, for finite or -inf terms."""
-    top = terms.max(axis=-1, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(terms - top).sum(axis=-1)) + top[..., 0]
-
-
 def _like(array, scalar):
     return float(array) if scalar else array
 
@@ -512,75 +514,3 @@ def _walk(log_ratios, size):
     relevant = logs > -100
     steps = int(relevant.sum())
     return logs, EPS * float(8 + steps * (2 * size + 4) + np.abs(logs[relevant]).sum())
-
-
-def _invert_log_sum(a, log_p, target):
-    """Solve log sum_j exp(log_p_j + a_j u - a_j^2/2) = target for u (all a_j > 0).
-
-    The left side S is convex and increasing, and S >= each single term, so
-    min_j over the single-term solutions lies at or above the root and Newton's
-    method from there decreases to it monotonically.
-    """
-    if len(target) > 4000:
-        # Start from the solution on a coarse grid; Newton then needs one or two steps.
-        knots = np.linspace(target.min(), target.max(), 1500)
-        u = np.interp(target, knots, _invert_log_sum(a, log_p, knots))
-        first_guess_above = False
-    else:
-        u = np.full(len(target), np.inf)
-        for start in range(0, len(a), 64):
-            part = slice(start, start + 64)
-            single = (target[:, None] - log_p[part]) / a[part] + a[part] / 2
-            u = np.minimum(u, single.min(axis=1))
-        first_guess_above = True
-    active = np.arange(len(target))
-    for _ in range(100):
-        value, slope = _log_sum(a, log_p, u[active], True)
-        step = (value - target[active]) / slope
-        u[active] -= step
-        scale = 4 * EPS * (np.abs(u[active]) + np.abs(target[active]) / slope + 1e-300)
-        done = np.abs(step) <= scale
-        if first_guess_above:
-            done |= step <= 0
-        active = active[~done]
-        if not len(active):
-            break
-    return u
-
-
-def _log_sum(a, log_p, u, slope_too):
-    """S(u) = log sum_j exp(log_p_j + a_j u - a_j^2/2) and, if asked, S'(u)."""
-    value, slope = np.empty(len(u)), np.empty(len(u) if slope_too else 0)
-    for rows, parts in _blocks(a, log_p, u):
-        terms = a[parts, None] * (u[rows] - a[parts, None] / 2) + log_p[parts, None]
-        top = terms.max(axis=0)
-        terms -= top
-        weights = np.exp(terms, out=terms)
-        total = weights.sum(axis=0)
-        value[rows] = top + np.log(total)
-        if slope_too:
-            slope[rows] = (a[parts] @ weights) / total
-    return value, slope
-
-
-def _blocks(a, log_p, u):
-    """Yield (row slice, component slice) holding every term that matters.
-
-    With many components, a component is dropped on a block of u when it is below
-    e^(-CUT - log m) of the best one at both ends; the difference of two exponents
-    is linear in u, so it stays below in between, and the dropped sum is under
-    1e-17 of the kept one.
-    """
-    many = len(a) > 64
-    rows = 512 if many else max(16, _CHUNK // len(a))
-    for start in range(0, len(u), rows):
-        block = slice(start, min(start + rows, len(u)))
-        if not many:
-            yield block, slice(None)
-            continue
-        low, high = u[block].min(), u[block].max()
-        best = np.argmax(log_p + a * ((low + high) / 2 - a / 2))
-        gap = log_p - log_p[best] - (a - a[best]) * (a + a[best]) / 2
-        gap += np.maximum((a - a[best]) * low, (a - a[best]) * high)
-        alive = np.flatnonzero(gap > -_CUT - math.log(len(a)))
-        yield block, slice(alive[0], alive[-1] + 1)

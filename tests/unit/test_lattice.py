@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from oracle_cases import cases, pair
 
-from dplib import NoBracketError, lattice, mixtures
+from dplib import NoBracketError, _lattice_law, lattice, mixtures
 
 COMPOSED = [c for c in cases("oracle") if c.rounds > 1 and not math.isinf(c.log_delta)]
 COMPOSED = [
@@ -44,8 +44,8 @@ PAIRS = {
 
 
 def law(mixture, direction, h, c=0.0):
-    step = lattice._Step(mixture, 1, direction, math.log(1e-9))
-    return lattice._Law(step, h, c, 0.0)
+    step = _lattice_law.Step(mixture, 1, direction, math.log(1e-9))
+    return _lattice_law.Law(step, h, c)
 
 
 def curve(law, side, epsilon):
@@ -105,7 +105,7 @@ def test_repair_removes_every_negative_mass_and_lowers_the_curve():
         miss = merged * np.expm1(shift)
         exact = merged * np.exp(shift)
         truth = exact @ np.maximum(-np.expm1(np.subtract.outer(epsilon, losses + shift).T), 0)
-        fixed = lattice._repair(merged.copy(), miss.copy(), h, 0.0)
+        fixed = _lattice_law.repair(merged.copy(), miss.copy(), h, 0.0)
         assert np.all(fixed >= 0)
         got = fixed @ np.maximum(-np.expm1(np.subtract.outer(epsilon, losses).T), 0)
         assert np.all(got <= truth + 1e-12)

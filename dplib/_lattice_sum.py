@@ -1,0 +1,273 @@
+"""Composition on the lattice: a bound on delta from the transform of the tilted masses.
+
+With N points of distance h the masses of the composed law are mass_i = (1/N) sum_k
+phi_k e^{2 pi i ik/N}, phi the product of the rounds' transforms, and the bound on delta
+at eps = origin + n h + r, 0 <= r <= h, is
+
+    sum_{j>=1} mass_{n+j} (e^{-cjh} - e^{r-(c+1)jh}),   masses continued with period N.
+
+Frequencies with |phi| < e^-90 are left out; where few are left the sum over j is done
+in closed form for each of them, else it is done on the masses. On a long lattice the
+transform of all N frequencies is not even computed: those beyond a low band are
+bounded by a transform of _FOLD points, by |f(y)| <= max at the ends + length^2/8 max|f''|
+for f = |phi|^2 of one round, whose second derivative is at most twice the variance.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ._saddle import log_kernel
+from ._scipy import fft
+from .mixtures import EPS
+from .results import NoBracketError
+
+_LARGEST = 2**21  # points of a transform that is computed in full
+_FOLD = 2**17  # points of the transform that bounds the high frequencies of a longer lattice
+_BAND = 4096  # frequencies computed one by one
+_SERIES = 20_000  # frequencies that are summed in closed form
+_BLOCK = 2**15  # lattice points summed at once
+_DEAD = -90.0  # log of what a product of transforms may be to be left out
+_DIGIT = 64  # length of the sums of `_low_band`
+
+
+class TooLong(NoBracketError):
+    """The lattice has more points than a transform may have, and no low band carries it."""
+
+
+class Sum:
+    """The composed law, upper or lower: a bound on delta at every epsilon.
+
+    laws : one Law per mixture, with one step and one tilt. side : "upper" or "lower".
+    period : least length of the lattice. rough_moment : function of a tilt, about the log
+    moment of the summed loss (it ranks the tilts of the aliasing bound).
+    """
+
+    def __init__(self, laws, side, period, rough_moment):
+        self.side, self.c, self.h, self.laws = side, laws[0].c, laws[0].h, laws
+        self.size = fft.next_fast_len(max(int(math.ceil(period / self.h)), 16), real=True)
+        self.period = self.size * self.h
+        self.rough_moment, self._certified = rough_moment, {}
+        self.log_moment = self.origin = self.moment_error = 0.0
+        self.log_infinite = -math.inf
+        self.rows = []
+        for law in laws:
+            masses, rounds = getattr(law, side), law.step.rounds
+            total = float(masses.sum())
+            if not 0 < total < math.inf:
+                raise NoBracketError("the lattice lost all of its mass")
+            masses = masses / total
+            self.log_moment += rounds * (law.scale + math.log(total))
+            # Centred at the mean, so that the phase of a high power stays small.
+            centre = int(round(float(np.arange(len(masses)) @ masses)))
+            error = _rounding(law, self.size)
+            self.rows.append((masses, centre, rounds, error))
+            self.origin += rounds * (law.offset + self.h * (law.first + centre))
+            self.moment_error += rounds * error
+            self.log_infinite = np.logaddexp(self.log_infinite, law.log_infinite + math.log(rounds))
+        self.moment_error += 4 * EPS * abs(self.log_moment)
+        frequencies, power = self._spectrum()
+        self.mass_error += 8 * EPS * math.log2(self.size) * 2 * float(np.abs(power).sum()) / self.size
+        kind = _Series if len(frequencies) <= _SERIES else _Masses
+        self.values = kind(frequencies, power, self.size, self.c, self.h)
+        del self.rows
+
+    def _spectrum(self):
+        """(frequencies, product of the transforms at them) where it matters; sets `mass_error`."""
+        size, half = self.size, self.size // 2 + 1
+        count = self._band_width() if size > _FOLD else half
+        if count > _BAND and size > 2 * _LARGEST:
+            raise TooLong(f"the lattice needs {size} points")
+        frequencies = np.arange(half if count > _BAND else count)
+        log_power, angle, relative = np.zeros((3, len(frequencies)))
+        for masses, centre, rounds, error in self.rows:
+            if size > _FOLD and count <= _BAND:
+                transform = _low_band(masses, centre, size, frequencies)
+            else:
+                transform = fft.rfft(_wrapped(masses, centre, size), overwrite_x=True)
+                if len(frequencies) < half:
+                    transform = transform[frequencies]
+            modulus = np.abs(transform)
+            with np.errstate(divide="ignore"):
+                log_power += rounds * np.log(modulus)
+            live = log_power > _DEAD
+            if not live.all():
+                frequencies, log_power, angle, relative, modulus, transform = (
+                    array[live] for array in (frequencies, log_power, angle, relative, modulus, transform)
+                )
+            angle += rounds * np.angle(transform)
+            # phi^T is off by T |phi|^(T-1) times the error of phi, at every frequency.
+            relative += rounds * error / modulus
+        del transform, modulus, live
+        power = np.exp(log_power)
+        spoiled = 2 * float(power @ np.expm1(np.minimum(relative, 30.0)))
+        # Error of every mass: the mean over frequencies, those left out included.
+        self.mass_error = spoiled / size + math.exp(_DEAD / 2 if count < half else _DEAD)
+        return frequencies, power * np.exp(1j * angle)
+
+    def _band_width(self):
+        """How many low frequencies have to be computed for |phi| < e^{_DEAD / 2} at all others."""
+        log_bound, gap = np.zeros(_FOLD // 2), 2 * math.pi / _FOLD
+        for masses, centre, rounds, error in self.rows:
+            square = (np.abs(fft.rfft(_wrapped(masses, centre, _FOLD), overwrite_x=True)) + error) ** 2
+            places = np.arange(len(masses)) - centre
+            variance = float((places * places) @ masses)  # around `centre`: at least the variance
+            between = np.maximum(square[1:], square[:-1]) + gap * gap / 4 * variance
+            log_bound += rounds / 2 * np.log(np.minimum(between, 1.0))
+        alive = np.flatnonzero(log_bound > _DEAD / 2)
+        last = int(alive[-1]) + 1 if len(alive) else 0
+        return min(int(math.ceil(last * (self.size / _FOLD))) + 2, self.size // 2 + 1)
+
+    def log_bound(self, epsilon):
+        """log of the bound on delta(epsilon); -inf where the lower bound is empty."""
+        h, c = self.h, self.c
+        n = math.floor((epsilon - self.origin) / h)
+        at = self.origin + n * h
+        rest = min(max(epsilon - at, 0.0), h)
+        value = self.values.at(n, rest)
+        # All periods together are two geometric series.
+        weight = (1 / math.expm1(c * h) - math.exp(rest) / math.expm1((c + 1) * h)) * (1 + 1e-6)
+        slack = self.mass_error * weight + abs(value) * (
+            self.moment_error + EPS * (64 + 8 * c * (abs(epsilon) + abs(self.origin)))
+        )
+        lead = self.log_moment - c * at
+        if self.side == "upper":
+            finite = lead + math.log(max(value, 0.0) + slack)
+            return float(np.logaddexp(finite, self.log_infinite))
+        left = value - slack - math.exp(min(self._log_aliasing(epsilon) - lead, 700.0))
+        return lead + math.log(left) if left > 0 else -math.inf
+
+    def _log_aliasing(self, epsilon):
+        """log of a bound on sum_{m != 0} e^{c m Lambda} delta(eps + m Lambda), by Chernoff."""
+        ends = []
+        for side in (1, -1):
+            _, tilt = best_alias(self.rough_moment, self.c, epsilon, self.period, side)
+            if tilt is not None and tilt not in self._certified:
+                moments = (law.step.rounds * law.log_moment(self.side, tilt) for law in self.laws)
+                self._certified[tilt] = sum(moments)
+            exact = lambda tilt: self._certified[tilt]
+            ends.append(best_alias(exact, self.c, epsilon, self.period, side, [tilt])[0])
+        return float(np.logaddexp(*ends))
+
+
+def best_alias(moment, c, epsilon, period, side, tilts=None):
+    """(log of the bound on the aliases above (side 1) or below (-1), tilt that gives it).
+
+    moment : function of a tilt, the log moment of the summed loss. Below, delta <= 1
+    is a bound as well, and its tilt None.
+    """
+    if tilts is None:
+        tilts = [c * x for x in ((1.1, 1.25, 1.6, 2.5, 5.0) if side > 0 else (0.25, 0.5, 0.75, 0.9))]
+    best = math.inf, None
+    if side < 0:
+        best = -c * period - math.log(-math.expm1(-c * period)), None
+    for tilt in tilts:
+        gap = 0.0 if tilt is None else abs(tilt - c) * period
+        if gap > 0:
+            value = moment(tilt) - tilt * epsilon + log_kernel(tilt) - gap - math.log(-math.expm1(-gap))
+            if value < best[0]:
+                best = value, tilt
+    return best
+
+
+class _Series:
+    """Sums of the masses in closed form, one frequency after the other."""
+
+    def __init__(self, frequencies, power, size, c, h):
+        self.frequencies, self.size, self.h = frequencies, size, h
+        z = c * h - 2j * math.pi / size * frequencies
+        # Both halves of the spectrum: twice the real part, 0 and N/2 once.
+        self.twice = 2.0 / size * power
+        self.twice[(frequencies == 0) | (2 * frequencies == size)] /= 2
+        self.twice /= np.expm1(z) * np.expm1(z + h)
+        self.growth = np.exp(z)
+
+    def at(self, n, rest):
+        turns = (self.frequencies * (n % self.size) % self.size) / self.size
+        # 1/(e^z - 1) - e^rest/(e^(z+h) - 1), over the common denominator and without cancellation.
+        kernel = self.growth * (math.exp(rest) * math.expm1(self.h - rest)) + math.expm1(rest)
+        return float((self.twice * kernel * np.exp(2j * math.pi * turns)).real.sum())
+
+
+class _Masses:
+    """Sums of the masses in blocks of lattice points."""
+
+    def __init__(self, frequencies, power, size, c, h):
+        self.size, self.c, self.h = size, c, h
+        full = np.zeros(size // 2 + 1, complex)
+        full[frequencies] = power
+        self.masses = fft.irfft(full, n=size, overwrite_x=True)
+        # The two exponentials on the first block, all periods together.
+        steps = h * np.arange(1, min(_BLOCK, size) + 1)
+        self.decay = np.exp(-c * steps) / -math.expm1(-c * size * h)
+        self.decay_twice = np.exp(-(c + 1) * steps) / -math.expm1(-(c + 1) * size * h)
+
+    def at(self, n, rest):
+        # In blocks, where both exponentials are the block's own times those of the first block.
+        start, value, block = (n + 1) % self.size, 0.0, len(self.decay)
+        for first, last in ((start, self.size), (0, start)):
+            for low in range(first, last, block):
+                masses = self.masses[low : min(low + block, last)]
+                before = self.h * ((low - start) % self.size)
+                kernel = self.decay - math.exp(rest - before) * self.decay_twice
+                value += math.exp(-self.c * before) * float(masses @ kernel[: len(masses)])
+        return value
+
+
+def _low_band(masses, centre, size, frequencies):
+    """sum_i masses_i e^{-2 pi i k (i - centre) / size} for a few low frequencies k.
+
+    The index is split into digits of base 64, so that every sum is short and rounds
+    little; the phases are exact multiples of a turn over `size`.
+    """
+
+    def phases(places):
+        turns = (np.outer(places, frequencies) % size) / size
+        return np.exp(-2j * math.pi * turns)
+
+    digits, square = np.arange(_DIGIT), _DIGIT * _DIGIT
+    inner, middle = phases(digits), phases(_DIGIT * digits)
+    parts = np.hstack([inner.real, inner.imag])
+    count = -(-len(masses) // square)
+    outer = phases(square * np.arange(count) - centre)
+    total = np.zeros(len(frequencies), complex)
+    for row in range(count):
+        block = np.zeros(square)
+        here = masses[row * square : (row + 1) * square]
+        block[: len(here)] = here
+        sums = block.reshape(_DIGIT, _DIGIT) @ parts
+        sums = sums[:, : len(frequencies)] + 1j * sums[:, len(frequencies) :]
+        total += outer[row] * np.einsum("rk,rk->k", middle, sums)
+    return total
+
+
+def _wrapped(masses, centre, size):
+    """The masses on a circle of `size` points, moved so that `centre` comes to 0."""
+    circle = np.zeros(size)
+    first, place = 0, -centre % size
+    while first < len(masses):
+        part = masses[first : first + size - place]
+        circle[place : place + len(part)] += part
+        first, place = first + len(part), 0
+    return circle
+
+
+def _rounding(law, size):
+    """Relative rounding allowance of one round.
+
+    Masses: a few units in the last place of the density, also of the terms that its
+    logarithm is summed from, of c * loss, of the quadrature
+    weights, and the 16 units by which a miss counts as none. Transform: 8 units per stage,
+    relative to the sum of the masses, which is one; `_low_band` has two stages of 64 terms
+    and one of few, which count as 24.
+    """
+    masses = law.upper
+    exponent = float(masses @ np.abs(law.losses())) / float(masses.sum())
+    reach = min(1.0, max(abs(law.step.low), abs(law.step.high)))
+    stages = max(math.log2(size), 24.0 if size > _FOLD else 0.0)
+    return (
+        EPS * (80 + 8 * stages + 4 * law.exponent + 8 * law.c * exponent + 24 * law.c * reach)
+        + law.step.mixture.log_probability_error
+    )

@@ -1,0 +1,122 @@
+"""Sums of exponentials in logarithms: log sum_j p_j exp(a_j u - a_j^2/2) at many u, and its inverse."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+EPS = np.finfo(float).eps
+# Terms below e^-CUT of the largest one are dropped: their sum is under 1e-17 of it.
+_CUT = 46.0
+_FEW, _ROWS = 12, 1024  # up to so many components are summed in full; columns of a block with more
+_CHUNK = 100_000  # entries of a block with few components
+_MANY_TARGETS, _KNOTS = 4000, 1500
+
+
+def log_sum_exp(terms):
+    """log sum exp over the last axis, for finite or -inf terms."""
+    top = terms.max(axis=-1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(terms - top).sum(axis=-1)) + top[..., 0]
+
+
+def complex_log1p(real, imaginary):
+    """log(1 + real + i imaginary), good in relative terms near 0 (NumPy's complex log1p is not)."""
+    square = real * (2 + real) + imaginary**2
+    # Far from 0 the square cancels near -1; a zero counts as 1e-300, so that powers of it are 0.
+    size = np.log(np.maximum(np.hypot(1 + real, imaginary), 1e-300))
+    near = np.abs(square) < 0.5
+    size = np.where(near, 0.5 * np.log1p(np.where(near, square, 0.0)), size)
+    return size + 1j * np.arctan2(imaginary, 1 + real)
+
+
+def log_sum(a, log_p, u, slope_too):
+    """S(u) = log sum_j exp(log_p_j + a_j u - a_j^2/2) and, if asked, S'(u), shapes (n,).
+
+    a : increasing, shape (m,). log_p : shape (m,). u : shape (n,); the sum is fastest
+    where neighbours in u are close to each other.
+    """
+    value, slope = np.empty(len(u)), np.empty(len(u) if slope_too else 0)
+    for rows, parts in blocks(a, log_p, u):
+        terms = a[parts, None] * (u[rows] - a[parts, None] / 2) + log_p[parts, None]
+        top = terms.max(axis=0)
+        terms -= top
+        weights = np.exp(terms, out=terms)
+        total = weights.sum(axis=0)
+        value[rows] = top + np.log(total)
+        if slope_too:
+            slope[rows] = (a[parts] @ weights) / total
+    return value, slope
+
+
+def blocks(a, log_p, u):
+    """Yield (row slice, component slice) holding every term that matters.
+
+    With many components, a component is dropped on a block of u when it is below
+    e^(-CUT - log m) of the best one at both ends; the difference of two exponents
+    is linear in u, so it stays below in between, and the dropped sum is under
+    1e-17 of the kept one.
+    """
+    many = len(a) > _FEW
+    rows = _ROWS if many else max(16, _CHUNK // len(a))
+    for start in range(0, len(u), rows):
+        block = slice(start, min(start + rows, len(u)))
+        if not many:
+            yield block, slice(0, len(a))
+            continue
+        low, high = u[block].min(), u[block].max()
+        best = np.argmax(log_p + a * ((low + high) / 2 - a / 2))
+        gap = log_p - log_p[best] - (a - a[best]) * (a + a[best]) / 2
+        gap += np.maximum((a - a[best]) * low, (a - a[best]) * high)
+        alive = np.flatnonzero(gap > -_CUT - math.log(len(a)))
+        yield block, slice(int(alive[0]), int(alive[-1]) + 1)
+
+
+def inverse_log_sum(a, log_p, target, curvature):
+    """Solve S(u) = target for u, shape (n,), all a_j > 0. curvature : at least S'' everywhere.
+
+    S is convex and increasing, and S >= each single term, so min_j over the
+    single-term solutions lies at or above the root and Newton's method from
+    there decreases to it monotonically.
+    """
+    if len(a) == 1:
+        return (target - log_p[0]) / a[0] + a[0] / 2
+    if len(target) > _MANY_TARGETS:
+        u, above = _interpolated(a, log_p, target, curvature), False
+    else:
+        u, above = np.full(len(target), np.inf), True
+        for start in range(0, len(a), 64):
+            part = slice(start, start + 64)
+            single = (target[:, None] - log_p[part]) / a[part] + a[part] / 2
+            u = np.minimum(u, single.min(axis=1))
+    active = np.arange(len(target))
+    for _ in range(100):
+        at = u[active]
+        value, slope = log_sum(a, log_p, at, True)
+        step = (value - target[active]) / slope
+        u[active] = at - step
+        scale = 4 * EPS * (np.abs(at) + np.abs(target[active]) / slope + 1e-300)
+        # After a step of size d at most curvature d^2 / (2 slope) is left; twice that is asked for.
+        done = np.minimum(np.abs(step), curvature / slope * step * step) <= scale
+        if above:
+            done |= step <= 0
+        active = active[~done]
+        if not len(active):
+            break
+    return u
+
+
+def _interpolated(a, log_p, target, curvature):
+    """A first guess from the solution at some of the targets: Newton then needs one or two steps."""
+    knots = np.unique(np.append(target[:: len(target) // _KNOTS], [target.min(), target.max()]))
+    u = inverse_log_sum(a, log_p, knots, curvature)
+    rate = 1 / log_sum(a, log_p, u, True)[1]
+    i = np.clip(np.searchsorted(knots, target) - 1, 0, len(knots) - 2)
+    gap = knots[i + 1] - knots[i]
+    t = (target - knots[i]) / gap
+    # Cubic, with both values and both slopes.
+    rise = u[i + 1] - u[i]
+    first, last = gap * rate[i] - rise, rise - gap * rate[i + 1]
+    return u[i] + t * rise + t * (1 - t) * ((1 - t) * first + t * last)
