@@ -9,7 +9,7 @@ over them; more are drawn again in each pass.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ._jax import load
 from .results import NoBracketError
 
 _CHUNK = 2**20  # normals in a chunk: 8 MiB
-_KEPT = 2**27  # normals per device that are kept: 1 GiB
+_KEPT = 2**25  # normals per device that are kept: 256 MiB
 _JITTER = 1e-13  # of the largest diagonal entry: nearly singular matrices have a Cholesky factor, too
 _CLOSE = 1e-11  # of log delta at the root
 _MOST_PASSES = 200
@@ -89,7 +89,7 @@ class Draws:
     def __init__(self, key, samples, batches, direction, devices):
         jax = load()
         size = chunk_size(samples, batches)
-        steps = -(-(-(-samples // size)) // len(devices))  # chunks per device
+        steps = math.ceil(math.ceil(samples / size) / len(devices))  # chunks per device
         sharding = _sharding(tuple(devices))
         self.samples = samples
         self.make = _maker(sharding, size, batches)
@@ -122,7 +122,9 @@ class Draws:
 def _sharding(devices):
     """The first axis of an array over devices."""
     sharding = load().sharding
-    return sharding.NamedSharding(sharding.Mesh(np.array(devices), ("samples",)), sharding.PartitionSpec("samples"))
+    return sharding.NamedSharding(
+        sharding.Mesh(np.array(devices), ("samples",)), sharding.PartitionSpec("samples")
+    )
 
 
 @lru_cache(maxsize=16)
@@ -191,7 +193,7 @@ def _passes(sharding, size, batches, direction):
     return {"mean": over_chunks(mean), "slopes": over_chunks(slopes)}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _compiled(name):
     jax = load()
     if name == "factor":

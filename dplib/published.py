@@ -16,7 +16,6 @@ and `jax.config` is left as it was. The draws depend on the version of JAX, noth
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 
@@ -82,7 +81,7 @@ def delta(gram, epsilon, direction="both", *, samples=2**17, seed=0, devices=Non
     devices : list of JAX devices; None for all local ones. The answer does not depend on them beyond rounding.
 
     Returns an Estimate; its `upper` is the Chernoff-Hoeffding bound. Raises ValueError or TypeError on bad input.
-    Cost: samples * b normals, about 30 ns each on one CPU core; memory at most about 1 GiB per device.
+    Cost: samples * b normals, about 30 ns each on one CPU core; memory at most about 1 GiB per device, however many samples.
     """
     gram, epsilon = _bins.check_gram("gram", gram), check.epsilon(epsilon)
     side, samples, seed, devices = check.side(direction), _samples(samples), _seed(seed), _devices(devices)
@@ -112,7 +111,9 @@ def noise(gram, epsilon, delta, direction="both", *, samples=2**17, seed=0, devi
     return Estimate(sigma, error, sigma + _NORMAL_QUANTILE * error, montecarlo.CONFIDENCE, "plain sampling")
 
 
-def noise_slope(table, *, epsilon, delta, batches_per_epoch, direction="both", samples=2**17, seed=0, devices=None):
+def noise_slope(
+    table, *, epsilon, delta, batches_per_epoch, direction="both", samples=2**17, seed=0, devices=None
+):
     """The noise multiplier that (epsilon, delta) asks for, and its derivative by the encoder [N-grad].
 
     Parameters
@@ -203,7 +204,7 @@ def optimize(
     Its noise multiplier is an estimate. Direction: remove is the larger one [C-9m].
     Raises ValueError or TypeError on bad input before any work.
     Cost: samples * b normals and four to six passes over them in every step; b = 32 and 2^17 samples: about half a CPU
-    second per step, b = 128: two. `dplib.optimize.optimize` needs seconds altogether.
+    second per step, b = 128: three. `dplib.optimize.optimize` needs seconds altogether. Memory: as for `delta`.
     """
     epsilon, delta = _target(epsilon, delta)
     n, b = _scheme(batches_per_epoch, epochs)
@@ -367,7 +368,9 @@ def _devices(devices):
     jax = load()
     if devices is None:
         return jax.local_devices()
-    if not isinstance(devices, (list, tuple)) or not all(isinstance(device, jax.Device) for device in devices):
+    if not isinstance(devices, (list, tuple)) or not all(
+        isinstance(device, jax.Device) for device in devices
+    ):
         raise TypeError(f"devices must be a list of JAX devices, or None; got {devices!r}")
     if not devices:
         raise ValueError("devices must not be empty")
