@@ -74,7 +74,8 @@ def sweep(task, settings, *, checkpoint=None, batch_size=None, description=""):
         except _workers.Failed as failure:
             setting = settings[missing[failure.index]]
             error = failure.error
-            error.add_note(failure.trace)  # that of the worker
+            if error.__traceback__ is None:  # it was left behind in the worker
+                error.add_note(failure.trace)
             raise RuntimeError(f"task failed for the setting {setting!r}: {type(error).__name__}: {error}") from error
         except _workers.Died as failure:
             names = ", ".join(repr(settings[missing[place]]) for place in failure.indices)

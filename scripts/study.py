@@ -41,7 +41,8 @@ FIXED_BANDS = 64  # of Figure 2(b)
 MOST_BANDS = 256  # of the published sweep over bands
 SAMPLES = {"epochs": 16, "batches_per_epoch": 32}  # of Figure 5, which states none; small, so that two cores can do it
 SAMPLE_EPSILONS = (0.5, 1.0, 2.0, 4.0)
-SAMPLE_COUNTS = tuple(2**k for k in (9, 11, 13, 15, 17))
+SAMPLE_COUNTS = tuple(2**k for k in (9, 11, 13, 15))
+MOST_SAMPLES, MOST_EPSILONS = 2**17, (1.0, 4.0)  # the default of the method, for two of them
 STEPS = 300
 
 ABOUT = (
@@ -57,33 +58,33 @@ def encoder_parts():
     def grid(schemes, epsilons, **values):
         return [values | scheme | {"epsilon": e} for scheme in schemes for e in epsilons]
 
+    def optimised(settings, family, buffers=None, keep=False):
+        return [s | {"task": "optimised", "family": family, "buffers": buffers, "keep": keep} for s in settings]
+
+    def sampled(counts, epsilons):
+        return [s | {"task": "samples", "samples": m} for m in counts for s in grid([SAMPLES], epsilons)]
+
     headline = grid([HEADLINE], EPSILONS)
-    best = [setting | {"family": "toeplitz", "buffers": None} for setting in headline]
-    buffered = [s | {"family": "buffered_linear_toeplitz", "buffers": k} for k in (3, 4, 2, 1) for s in headline]
-    others = [scheme for scheme in SCHEMES if scheme != HEADLINE]
-    further = [
-        setting | {"family": family, "buffers": buffers, "keep": False}
-        for setting in grid(TIMED, [1.0]) + grid(others, EPSILONS)
-        for family, buffers in (("toeplitz", None), ("buffered_linear_toeplitz", 3))
-    ]
+    others = grid([scheme for scheme in SCHEMES if scheme != HEADLINE], EPSILONS)
+    timed = grid(TIMED, [1.0])
     return [
         ("baselines", [s | {"task": "baselines", "every": True} for s in headline]),
-        ("optimised", [s | {"task": "optimised", "keep": True} for s in best + buffered[:7]]),
-        ("certified", [s | {"task": "certified"} for s in best + buffered[:7]]),
-        ("other schemes, baselines", grid(others + TIMED[2:], EPSILONS, task="baselines", every=False)),
-        ("samples", [
-            {"task": "samples", "samples": m, "epsilon": e} | SAMPLES for m in SAMPLE_COUNTS for e in SAMPLE_EPSILONS
+        ("optimised", optimised(headline, "toeplitz", keep=True)),
+        ("baselines of other schemes", [s | {"task": "baselines", "every": False} for s in others]),
+        ("buffered", optimised(headline, "buffered_linear_toeplitz", 3, keep=True)),
+        ("samples", sampled(SAMPLE_COUNTS, SAMPLE_EPSILONS)),
+        ("other schemes", optimised(timed + others, "toeplitz")),
+        ("other schemes, buffered", optimised(others, "buffered_linear_toeplitz", 3)),
+        ("most samples", sampled([MOST_SAMPLES], MOST_EPSILONS)),
+        ("other numbers of buffers", [
+            s for k in (4, 2, 1) for s in optimised(headline, "buffered_linear_toeplitz", k)
         ]),
-        ("other schemes, optimised", [s | {"task": "optimised"} for s in further]),
-        ("other buffers", [s | {"task": "optimised", "keep": True} for s in buffered[7:]]),
     ]  # fmt: skip
 
 
 def encoder_task(setting):
     """Rows for the tables of the study: {"points": [...], "encoders": [...], ...}."""
-    return {"baselines": _baselines, "optimised": _optimised, "certified": _certified, "samples": _samples}[
-        setting["task"]
-    ](setting)
+    return {"baselines": _baselines, "optimised": _optimised, "samples": _samples}[setting["task"]](setting)
 
 
 def _target(setting):
@@ -140,41 +141,34 @@ def _bins(target, powers, every, start):
     return {1: at(1)} | {powers[k]: value for k, value in found.items()}
 
 
-def _optimise(setting):
-    options = {"buffers": setting["buffers"]} if setting["buffers"] else {}
-    return optimize.optimize(setting["family"], **_target(setting), **options)
-
-
 def _optimised(setting):
-    found = _optimise(setting)
+    """The error; where it is to be kept also the encoder, the optimiser's path, and the certified noise."""
+    options = {"buffers": setting["buffers"]} if setting["buffers"] else {}
+    found = optimize.optimize(setting["family"], **_target(setting), **options)
     method = {"toeplitz": "toeplitz", "buffered_linear_toeplitz": "buffered"}[setting["family"]]
     tables = {"points": [_row(setting, method, found, buffers=setting["buffers"], best=True)]}
     if setting["keep"]:
         place = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "buffers")}
-        entry = place | {"method": method}
+        place["method"] = method
         if method == "buffered":
-            encoder = found.encoder
-            entry |= {"output_scale": encoder.output_scale.tolist(), "buffer_decay": encoder.buffer_decay.tolist()}
+            names = ("output_scale", "buffer_decay")
         else:
-            entry |= {"coefficients": found.encoder.coefficients.tolist()}
-        tables["encoders"] = [entry]
-        tables["histories"] = [place | {"method": method, "rmse": np.asarray(found.history)[:, 0].tolist()}]
+            names = ("coefficients",)
+        tables["encoders"] = [place | {name: getattr(found.encoder, name).tolist() for name in names}]
+        tables["histories"] = [place | {"rmse": np.asarray(found.history)[:, 0].tolist()}]
+        tables["certified"] = [place | _certified(found, setting["epsilon"])]
     return tables
 
 
-def _certified(setting):
-    found = _optimise(setting)
-    method = {"toeplitz": "toeplitz", "buffered_linear_toeplitz": "buffered"}[setting["family"]]
-    row = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "buffers")}
-    row |= {"method": method, "estimate": found.noise_multiplier}
+def _certified(found, epsilon):
+    row = {"estimate": found.noise_multiplier, "noise_multiplier": None, "rmse": None, "refused": None}
     try:
-        mechanism, certificate = found.mechanism().certified(setting["epsilon"], DELTA)
+        mechanism, certificate = found.mechanism().certified(epsilon, DELTA)
     except (ValueError, dplib.NoBracketError) as error:
-        return {"certified": [row | {"noise_multiplier": None, "refused": str(error)}]}
-    share = mechanism.noise_multiplier / found.noise_multiplier
-    row |= {"noise_multiplier": mechanism.noise_multiplier, "rmse": float(found.objective) * share}
-    row |= {"samples": certificate.samples, "failure_probability": certificate.failure_probability, "refused": None}
-    return {"certified": [row]}
+        return row | {"refused": str(error)}
+    noise = mechanism.noise_multiplier
+    row |= {"noise_multiplier": noise, "rmse": float(found.objective) * noise / found.noise_multiplier}
+    return row | {"samples": certificate.samples, "failure_probability": certificate.failure_probability}
 
 
 def _samples(setting):
@@ -203,7 +197,8 @@ ENCODERS = {
     "timed": TIMED,
     "fixed_bands": FIXED_BANDS,
     "most_bands": MOST_BANDS,
-    "samples": SAMPLES | {"counts": SAMPLE_COUNTS, "epsilons": SAMPLE_EPSILONS, "steps": STEPS},
+    "samples": SAMPLES | {"counts": SAMPLE_COUNTS, "epsilons": SAMPLE_EPSILONS, "steps": STEPS}
+    | {"most": MOST_SAMPLES, "most_epsilons": MOST_EPSILONS},
     "seed": "0, the default of every function; the published method: the number of samples",
 }
 STUDIES = {"encoders": (ABOUT, ENCODERS, encoder_parts, encoder_task)}
