@@ -63,79 +63,79 @@ def plan(encoder, memory="keep"):
 
 
 def start(kind, params):
-    """The memory before round 0, a pytree of zeros."""
-    import jax
+    """The memory before round 0: one row of all parameters for each copy that is kept."""
     import jax.numpy as jnp
 
-    if kind.form == "buffers":  # apart from each other, so that an update of all is one pass
-        return tuple(jax.tree.map(jnp.zeros_like, params) for _ in range(kind.rows))
-    if not kind.rows:
-        return ()
-    return jax.tree.map(lambda p: jnp.zeros((kind.rows, *p.shape), p.dtype), params)
+    size, dtype = _flat(params)
+    return jnp.zeros((kind.rows, size), dtype)
 
 
 def step(kind, arrays, memory, t, key, scale, params):
-    """(w of round t, memory after it). scale : standard deviation of z. key : raw key data, uint32."""
+    """(w of round t as a pytree like `params`, memory after it).
+
+    scale : standard deviation of z. key : raw key data, uint32.
+    """
     import jax
     import jax.numpy as jnp
 
-    def fresh(round_):
-        return normals(key, round_, scale, params)
-
+    size, dtype = _flat(params)
     if kind.form == "recomputed":
-        inverse = jnp.asarray(arrays["inverse"])
-
-        def add(k, total):
-            return jax.tree.map(lambda s, z: s + inverse[k].astype(s.dtype) * z, total, fresh(t - k))
-
-        return jax.lax.fori_loop(0, t + 1, add, jax.tree.map(jnp.zeros_like, params)), memory
-    return push(kind, arrays, memory, t, fresh(t))
+        inverse = jnp.asarray(arrays["inverse"], dtype)
+        add = lambda k, total: total + inverse[k] * normals(key, t - k, scale, size, dtype)
+        w = jax.lax.fori_loop(0, t + 1, add, jnp.zeros(size, dtype))
+    else:
+        w, memory = push(kind, arrays, memory, t, normals(key, t, scale, size, dtype))
+    return _like(params, w), memory
 
 
 def push(kind, arrays, memory, t, z):
-    """(w, memory) from the fresh noise z of round t, for the kinds that keep the past."""
+    """(w, memory) from the fresh noise z of round t, flat, for the kinds that keep the past."""
     import jax
     import jax.numpy as jnp
 
+    numbers = {name: jnp.asarray(value, z.dtype) for name, value in arrays.items()}
     if kind.form == "identity":
-        return jax.tree.map(lambda x: x / jnp.asarray(arrays["first"], x.dtype), z), memory
+        return z / numbers["first"], memory
     if kind.form == "buffers":
-        scale, decay = arrays["scale"], arrays["decay"]
-
-        def fed(x, *buffers):
-            return x - sum(jnp.asarray(s, x.dtype) * b for s, b in zip(scale, buffers))
-
-        w = jax.tree.map(fed, z, *memory)
-
-        def aged(buffer, factor):
-            return jax.tree.map(lambda b, x: jnp.asarray(factor, x.dtype) * b + x, buffer, w)
-
-        return w, tuple(aged(buffer, factor) for buffer, factor in zip(memory, decay))
+        w = z - numbers["scale"] @ memory
+        return w, numbers["decay"][:, None] * memory + w
     if kind.form == "toeplitz":
-        row = jax.lax.dynamic_slice(jnp.asarray(arrays["twice"]), ((-t) % kind.rows,), (kind.rows,))
-        first, slot = jnp.asarray(arrays["first"]), t % kind.rows
+        row = jax.lax.dynamic_slice(numbers["twice"], ((-t) % kind.rows,), (kind.rows,))
+        first, slot = numbers["first"], t % kind.rows
     else:
-        row, first, slot = jnp.asarray(arrays["later"])[t], jnp.asarray(arrays["first"])[t], t
-
-    def solved(x, past):
-        return (x - jnp.tensordot(row.astype(x.dtype), past, 1)) / first.astype(x.dtype)
-
-    w = jax.tree.map(solved, z, memory)
-    return w, jax.tree.map(lambda past, x: past.at[slot].set(x), memory, w)
+        row, first, slot = numbers["later"][t], numbers["first"][t], t
+    w = (z - row @ memory) / first
+    return w, memory.at[slot].set(w)
 
 
-def normals(key, t, scale, params):
-    """Independent normals of standard deviation `scale` in the shape of the parameters."""
+def normals(key, t, scale, size, dtype):
+    """`size` independent normals of standard deviation `scale`, those of round t.
+
+    One draw for all parameters: a generator for each array would take several times as long to compile.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    now = jax.random.fold_in(jax.random.wrap_key_data(key, impl="threefry2x32"), t)
+    return jnp.asarray(scale, dtype) * jax.random.normal(now, (size,), dtype)
+
+
+def _flat(params):
+    """(number of parameters, their common type)."""
+    import jax
+    import jax.numpy as jnp
+
+    leaves = jax.tree.leaves(params)
+    return sum(leaf.size for leaf in leaves), jnp.result_type(*leaves)
+
+
+def _like(params, flat):
+    """A flat vector in the form of `params`."""
     import jax
     import jax.numpy as jnp
 
     leaves, structure = jax.tree.flatten(params)
-    now = jax.random.fold_in(jax.random.wrap_key_data(key, impl="threefry2x32"), t)
-    # One draw for all leaves: a generator for each would take several times as long to compile.
-    dtype = jnp.result_type(*leaves)
-    drawn = jnp.asarray(scale, dtype) * jax.random.normal(now, (sum(p.size for p in leaves),), dtype)
-    ends = np.cumsum([p.size for p in leaves])
-    parts = jnp.split(drawn, ends[:-1])
+    parts = jnp.split(flat, np.cumsum([leaf.size for leaf in leaves])[:-1])
     return jax.tree.unflatten(structure, [x.reshape(p.shape).astype(p.dtype) for x, p in zip(parts, leaves)])
 
 

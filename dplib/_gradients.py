@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+# Bytes of gradients held at a time where nobody says how many: what stays in a cache, or in a device's memory.
+_CACHE, _DEVICE = 2**21, 2**30
+_FEWEST, _MOST = 8, 64  # examples at a time on a CPU
+
 
 def clipped_sum(loss, params, examples, mask, clip_norm, microbatch=None):
     """Sum over the examples of gradient * min(1, clip_norm / norm); traceable by JAX.
@@ -11,35 +15,40 @@ def clipped_sum(loss, params, examples, mask, clip_norm, microbatch=None):
     loss : loss(params, example) -> a number. params : pytree of floats.
     examples : pytree of arrays with a leading axis of B examples. mask : shape (B,), False where a slot is empty.
     clip_norm : bound of the Euclidean norm over all parameters together.
-    microbatch : gradients held at a time, None for all B. Memory: so many copies of the parameters.
+    microbatch : gradients held at a time, at least 1; None: as many as fit into a cache (CPU) or 1 GiB.
 
-    A gradient that is not finite counts as 0: else one record could turn the sum into NaN and so show itself.
+    A gradient that is not finite, or whose squared norm is not, counts as 0: else one record could turn the sum into
+    NaN and so show itself. Memory: `microbatch` copies of the parameters.
     """
     import jax
     import jax.numpy as jnp
 
-    gradient = jax.vmap(jax.grad(loss), in_axes=(None, 0))
+    each = jax.vmap(jax.grad(loss), in_axes=(None, 0))
 
     def part(some, alive):
-        gradients = gradient(params, some)
-        leaves = jax.tree.leaves(gradients)
-        squares = sum(jnp.sum(jnp.square(g.reshape(len(g), -1)), axis=1) for g in leaves)
-        # Beyond the square root of the largest float a finite gradient is left out too.
+        gradients = jax.tree.leaves(each(params, some))
+        squares = sum(jnp.sum(jnp.square(g.reshape(len(g), -1)), axis=1) for g in gradients)
         usable = jnp.isfinite(squares) & alive
         norms = jnp.sqrt(jnp.where(usable, squares, 1.0))
         factors = jnp.where(usable, jnp.minimum(1.0, clip_norm / jnp.maximum(norms, 1e-30)), 0.0)
+        # The weighted sum by a second backward pass: cheaper than to read all gradients again.
+        losses, pull = jax.vjp(lambda p: jax.vmap(loss, in_axes=(None, 0))(p, some), params)
+        total = pull(factors.astype(losses.dtype))[0]
 
-        def summed(some_gradients):
-            return jax.tree.map(lambda g: jnp.tensordot(factors.astype(g.dtype), g, 1), some_gradients)
+        def mended():
+            def kept(g):
+                where = usable.reshape(-1, *(1 for _ in g.shape[1:]))
+                return jnp.tensordot(factors.astype(g.dtype), jnp.where(where, g, 0), 1)
 
-        def mended(some_gradients):
-            return summed(jax.tree.map(lambda g: jnp.where(jnp.isfinite(g), g, 0), some_gradients))
+            return jax.tree.map(kept, each(params, some))
 
         # 0 * NaN is NaN: the rare case pays for another pass.
-        return jax.lax.cond(jnp.all(jnp.isfinite(squares)), summed, mended, gradients)
+        return jax.lax.cond(jnp.all(jnp.isfinite(squares)), lambda: total, mended)
 
     size = len(mask)
-    if microbatch is None or microbatch >= size:
+    if microbatch is None:
+        microbatch = _microbatch(params)
+    if microbatch >= size:
         return part(examples, mask)
     pieces = -(-size // microbatch)
     pad = pieces * microbatch - size
@@ -55,3 +64,12 @@ def clipped_sum(loss, params, examples, mask, clip_norm, microbatch=None):
         return jax.tree.map(jnp.add, total, part(*piece)), None
 
     return jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), (jax.tree.map(cut, examples), alive))[0]
+
+
+def _microbatch(params):
+    import jax
+
+    one = sum(p.size * p.dtype.itemsize for p in jax.tree.leaves(params))
+    if jax.default_backend() == "cpu":
+        return min(max(_CACHE // one, _FEWEST), _MOST)
+    return max(_DEVICE // one, 1)

@@ -18,6 +18,7 @@ import numpy as np
 from . import _correlated_noise as noise
 from . import _validate as check
 from ._batch_streams import Batches
+from ._jax import load
 from ._scipy import special
 
 _THRESHOLDS = 200
@@ -99,7 +100,7 @@ def transcripts(batches, encoder, noise_multiplier, *, seed=None):
     `training` uses. `encoder.multiply` (for as many columns as rounds) turns them into C x + z, whose noise is independent.
     Raises ValueError or TypeError on bad input.
     """
-    import jax
+    jax = load()
     import jax.numpy as jnp
 
     if not isinstance(batches, Batches):

@@ -32,6 +32,7 @@ from . import _validate as check
 from ._batch_streams import Batches, Padded
 from ._encoders import Encoder
 from ._gradients import clipped_sum
+from ._jax import load
 from ._progress import Checkpoint, bar
 
 __all__ = [
@@ -57,7 +58,7 @@ class Config:
     learning_rate : number above 0, array with one for each round, or function of the round (an Optax schedule).
     momentum : in [0, 1). optimizer : an `optax.GradientTransformation` used instead of both, or None.
     divisor : what sums are divided by, above 0; None: the batches' expected size. Never the size drawn, which is secret.
-    microbatch : per-example gradients held at a time, at least 1; None: all of a batch.
+    microbatch : per-example gradients held at a time, at least 1; None: what fits into a cache, or 1 GiB on a device.
     noise_memory : "keep", or "recompute" to draw the past noise of a Toeplitz encoder again in each round.
     """
 
@@ -148,8 +149,7 @@ def train(
     Returns `Trained`. Raises ValueError or TypeError on bad input.
     Memory: a microbatch of gradients, `memory_rows(encoder)` copies of the parameters for the noise, one for momentum.
     """
-    import jax
-
+    jax = load()
     params, leaves = _floats(params)
     data, records = _records(data)
     padded = _slots(batches, records)
@@ -237,7 +237,7 @@ def correlated_noise(encoder, standard_deviation, *, seed=None, noise_memory="ke
     encoder has columns. The covariance of the noise over rounds is standard_deviation^2 C^-1 C^-T for each parameter,
     independent between parameters. Memory: `memory_rows` copies of the parameters. State: (round, memory).
     """
-    import jax
+    jax = load()
     import jax.numpy as jnp
     import optax
 
@@ -287,8 +287,7 @@ def cifar10_experiment(data, config, *, seed=None, batches_per_epoch=100, epochs
     """
     import dataclasses
 
-    import jax
-
+    jax = load()
     from . import _vgg, batching, datasets
 
     if not isinstance(data, datasets.Dataset):

@@ -1,5 +1,6 @@
 """Training: the noise has the covariance that is claimed, a round is what the formula says, a killed run goes on."""
 
+import functools
 import math
 import os
 import signal
@@ -17,6 +18,8 @@ import pytest
 from dplib import _correlated_noise as noise
 from dplib import batching, matrices, training
 from dplib.training import Config, clipped_sum, correlated_noise, memory_rows, train
+
+fit = functools.partial(train, rounds_per_call=8)  # divides the rounds: one program a test
 
 ROUNDS = 24
 SCALE, DECAY = [0.2, 0.15, 0.1, 0.05], [0.95, 0.8, 0.5, 0.1]
@@ -75,6 +78,11 @@ def test_basis_vectors_give_the_inverse_exactly(name):
     assert np.abs(found - inverse).max() < 2e-6 * np.abs(inverse).max()
 
 
+@functools.cache
+def plain():
+    return noise_of(matrices.identity(ROUNDS), "keep", 40_000, seed=3)
+
+
 @pytest.mark.parametrize("name", ENCODERS)
 def test_simulated_noise_has_the_stated_covariance(name):
     """Sigma^2 C^-1 C^-T over rounds, each entry within five standard errors; independent between coordinates."""
@@ -89,6 +97,8 @@ def test_simulated_noise_has_the_stated_covariance(name):
     # Neighbouring coordinates, pooled over rounds after whitening.
     z = encoder.entries() @ w / sigma
     assert abs(np.mean(z[:, 1:] * z[:, :-1])) < 5 / math.sqrt(z[:, 1:].size)
+    # The same seed gives the same z, whatever the encoder.
+    assert np.abs(z - plain()).max() < 2e-4
     # A sigma that is wrong by 5% would be seen.
     assert np.max(np.abs(w @ w.T / coordinates - 1.05**2 * truth) / error) > 5
 
@@ -98,14 +108,6 @@ def test_recomputed_noise_is_the_kept_noise():
         encoder = ENCODERS[name][0]
         kept, again = noise_of(encoder, "keep", 50, seed=4), noise_of(encoder, "recompute", 50, seed=4)
         assert np.abs(kept - again).max() < 2e-5
-
-
-def test_noise_whitened_by_the_encoder_does_not_depend_on_it():
-    """The same seed gives the same z: C w is the same for every encoder."""
-    plain = noise_of(matrices.identity(ROUNDS), "keep", 30, seed=8)
-    for encoder, memory, _ in ENCODERS.values():
-        w = noise_of(encoder, memory, 30, seed=8)
-        assert np.abs(encoder.entries() @ w - plain).max() < 5e-5
 
 
 def test_long_recursions_stay_accurate():
@@ -166,17 +168,16 @@ def test_clipped_sum_is_the_formula_with_any_microbatch(microbatch):
 
 def test_one_record_moves_the_sum_by_at_most_the_clip_norm():
     """Whatever its gradient is: huge, tiny, infinite or not a number. An empty slot moves nothing."""
-    others = X[:5] * 1.0, Y[:5] * 1.0
-    for value in (1e-30, 1.0, 1e10, 1e25, np.inf, np.nan):
-        x, y = X[:6].copy(), Y[:6].copy()
-        x[5, 1] = value
-        for microbatch in (None, 2):
-            without = clipped_sum(squared, START, others, np.ones(5, bool), 0.5, microbatch)
-            with_it = clipped_sum(squared, START, (x, y), np.ones(6, bool), 0.5, microbatch)
-            empty = clipped_sum(squared, START, (x, y), np.arange(6) < 5, 0.5, microbatch)
-            moved = [np.append(a["w"] - without["w"], a["b"] - without["b"]) for a in (with_it, empty)]
+    for microbatch in (6, 2):
+        summed = jax.jit(lambda x, y, mask, m=microbatch: clipped_sum(squared, START, (x, y), mask, 0.5, m))
+        without = by_hand(np.array([0.3, 0.1, -0.2, 0.1]), X[:5], Y[:5], 0.5).sum(axis=0)
+        for value in (1e-30, 1.0, 1e10, 1e25, np.inf, np.nan):
+            x = X[:6].copy()
+            x[5, 1] = value
+            with_it, empty = (summed(x, Y[:6], np.arange(6) < count) for count in (6, 5))
+            moved = [np.append(a["w"], a["b"]) - without for a in (with_it, empty)]
             assert np.linalg.norm(moved[0]) <= 0.5 * (1 + 1e-5)
-            assert np.linalg.norm(moved[1]) <= 1e-6
+            assert np.linalg.norm(moved[1]) <= 2e-6
 
 
 def test_zero_gradients_stay_zero():
@@ -204,8 +205,8 @@ def test_a_run_is_the_formula():
         evaluate=lambda p: seen.append(np.append(p["w"], p["b"])) or 0.0, evaluate_every=1,
     )  # fmt: skip
     # The noise of the run, from its seed; "b" comes before "w" in the order of the pytree.
-    z = [noise.normals(noise.key_of(11), t, 0.9 * 0.7, START) for t in range(ROUNDS)]
-    w = encoder.solve(np.array([np.append(leaf["w"], leaf["b"]) for leaf in z], float))
+    z = np.array([noise.normals(noise.key_of(11), t, 0.9 * 0.7, 4, np.float32) for t in range(ROUNDS)], float)
+    w = encoder.solve(z)[:, [1, 2, 3, 0]]
     position, velocity = np.array([0.3, 0.1, -0.2, 0.1]), np.zeros(4)
     for t, batch in enumerate(stream()):
         mean = (by_hand(position, X[batch], Y[batch], 0.7).sum(axis=0) + w[t]) / 12.0
@@ -221,7 +222,7 @@ def test_noise_of_a_run_adds_up_to_that_of_the_prefix_sum():
     encoder = matrices.buffered_linear_toeplitz(ROUNDS, SCALE, DECAY)
     flat = {"w": np.zeros(20_000, np.float32)}
     config = Config(noise_multiplier=2.0, clip_norm=3.0, encoder=encoder, learning_rate=0.5, divisor=10.0)
-    end = train(lambda p, e: 0.0 * p["w"][0], flat, X, stream(), config, seed=1).params["w"]
+    end = fit(lambda p, e: 0.0 * p["w"][0], flat, X, stream(), config, seed=1).params["w"]
     variance = (0.5 * 2.0 * 3.0 / 10.0) ** 2 * np.sum(np.linalg.inv(encoder.entries()).sum(axis=0) ** 2)
     assert abs(np.var(end) / variance - 1) < 5 * math.sqrt(2 / 20_000)
 
@@ -234,7 +235,7 @@ def test_rounds_per_call_and_microbatches_change_rounding_only():
     config = Config(noise_multiplier=1.0, encoder=matrices.optimal_counting(ROUNDS, 3), learning_rate=0.3)
     ends = [
         parameters(
-            train(squared, START, (X, Y), stream(), replace(config, microbatch=m), seed=2, rounds_per_call=k)
+            fit(squared, START, (X, Y), stream(), replace(config, microbatch=m), seed=2, rounds_per_call=k)
         )
         for m, k in [(None, 16), (None, 1), (5, 24), (5, 7)]
     ]
@@ -243,7 +244,7 @@ def test_rounds_per_call_and_microbatches_change_rounding_only():
 
 def test_a_seed_repeats_a_run_and_none_does_not():
     config = Config(noise_multiplier=1.0, learning_rate=0.3)
-    run = lambda seed: parameters(train(squared, START, (X, Y), stream(), config, seed=seed))
+    run = lambda seed: parameters(fit(squared, START, (X, Y), stream(), config, seed=seed))
     assert np.array_equal(run(5), run(5)) and not np.array_equal(run(5), run(6))
     assert not np.array_equal(run(None), run(None))
     assert START["w"][0] == np.float32(0.3)  # the caller's arrays are left alone
@@ -252,18 +253,18 @@ def test_a_seed_repeats_a_run_and_none_does_not():
 def test_any_optimizer_of_optax():
     """optax.sgd by hand is the built-in rule; the state of Adam is carried along."""
     config = Config(noise_multiplier=0.5, learning_rate=0.2, momentum=0.5)
-    own = parameters(train(squared, START, (X, Y), stream(), config, seed=1))
+    own = parameters(fit(squared, START, (X, Y), stream(), config, seed=1))
     given = Config(noise_multiplier=0.5, optimizer=optax.sgd(0.2, momentum=0.5))
-    assert np.allclose(own, parameters(train(squared, START, (X, Y), stream(), given, seed=1)), atol=1e-5)
+    assert np.allclose(own, parameters(fit(squared, START, (X, Y), stream(), given, seed=1)), atol=1e-5)
     adam = Config(noise_multiplier=0.5, optimizer=optax.adam(0.2))
-    assert np.all(np.isfinite(parameters(train(squared, START, (X, Y), stream(), adam, seed=1))))
+    assert np.all(np.isfinite(parameters(fit(squared, START, (X, Y), stream(), adam, seed=1))))
 
 
 def test_it_learns_without_noise_and_a_larger_noise_hurts():
     errors = []
     for sigma in (0.0, 30.0):
         config = Config(noise_multiplier=sigma, clip_norm=5.0, learning_rate=0.3)
-        end = train(squared, START, (X, Y), stream(200), config, seed=1).params
+        end = fit(squared, START, (X, Y), stream(200), config, seed=1).params
         errors.append(float(np.mean((X @ end["w"] + end["b"] - Y) ** 2)))
     assert errors[0] < 1e-6 < 1e-2 < errors[1]
 
@@ -271,7 +272,7 @@ def test_it_learns_without_noise_and_a_larger_noise_hurts():
 def test_no_global_setting_changes():
     names = ("jax_enable_x64", "jax_default_prng_impl", "jax_default_matmul_precision", "jax_debug_nans")
     before = [getattr(jax.config, name) for name in names]
-    train(squared, START, (X, Y), stream(4), Config(noise_multiplier=1.0), seed=1)
+    fit(squared, START, (X, Y), stream(8), Config(noise_multiplier=1.0), seed=1)
     assert before == [getattr(jax.config, name) for name in names]
 
 
