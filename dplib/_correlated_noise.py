@@ -31,22 +31,22 @@ class Kind:
     rows: int
 
 
-def plan(encoder, memory="keep"):
-    """(Kind, arrays by name) for a square encoder. memory : "keep" or "recompute" (Toeplitz encoders)."""
+def plan(encoder, noise_memory="keep"):
+    """(Kind, arrays by name) for a square encoder. noise_memory : "keep" or "recompute" (Toeplitz encoders)."""
     encoder = check.encoder(encoder, signed=True)
-    check.choice("memory", memory, MEMORY)
+    check.choice("noise_memory", noise_memory, MEMORY)
     if encoder.rows != encoder.columns:
         raise ValueError(
             f"encoder must be square, with one row a round (trees: dplib.matrices.noise_stream); got {encoder!r}"
         )
     coefficients = getattr(encoder, "coefficients", None)
     if coefficients is None:
-        if memory == "recompute":
-            raise ValueError(f"memory must be 'keep' for an encoder that is not Toeplitz; got {memory!r}")
+        if noise_memory == "recompute":
+            raise ValueError(f"noise_memory must be 'keep' for an encoder that is not Toeplitz; got {noise_memory!r}")
         array = np.asarray(encoder.entries())
         diagonal = np.diagonal(array).copy()
         return Kind("dense", len(array)), {"later": array - np.diag(diagonal), "first": diagonal}
-    if memory == "recompute":
+    if noise_memory == "recompute":
         return Kind("recomputed", 0), {"inverse": np.asarray(encoder.inverse_coefficients)}
     bands = encoder.bands
     if bands == 1:

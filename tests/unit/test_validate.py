@@ -15,8 +15,11 @@ import dplib
 from dplib import (
     _validate,
     accounting,
+    audit,
     baselines,
+    batching,
     calibrate,
+    datasets,
     contour,
     gaussian,
     lattice,
@@ -24,6 +27,7 @@ from dplib import (
     mechanisms,
     mixtures,
     results,
+    training,
 )
 
 NAN, INF = math.nan, math.inf
@@ -150,6 +154,75 @@ LAST = mechanisms.LastIterate(1.0, 0.1, 50)
 ACCOUNTING = {"composition": COMPOSITION, "direction": ANY_DIRECTION, "method": METHOD}
 TOLERANCE = {"tolerance": scalar("a finite real number at least 1e-09 and at most 0.1", 0, 1e-10, 0.2)}
 METHODS = {"direction": ANY_DIRECTION, "method": METHOD}
+SEED = [row for row in FROM_ZERO if row[0] is not None]  # None: fresh entropy
+FLAG = [(value, TypeError, ("True or False", repr(value))) for value in (1, 0.0, "yes", None, [])]
+EPOCHS = {"records": FROM_ONE, "batches_per_epoch": BATCH, "epochs": FROM_ONE}
+EPOCHS_VALID = {"records": 100, "batches_per_epoch": 10, "epochs": 2}
+ROUNDS = {"records": FROM_ONE, "rounds": FROM_ONE, "seed": SEED}
+STREAMS = [
+    (
+        batching.poisson_stream,
+        {"records": 100, "rounds": 5, "sampling_probability": 0.1},
+        {**ROUNDS, "sampling_probability": PROBABILITY},
+    ),
+    (batching.fixed_batch_stream, {"records": 100, "rounds": 5, "batch_size": 9}, {**ROUNDS, "batch_size": BATCH}),
+    (
+        batching.min_separation_stream,
+        {"records": 100, "rounds": 5, "separation": 1, "sampling_probability": 0.1},
+        {**ROUNDS, "separation": BATCH, "sampling_probability": PROBABILITY},
+    ),
+    (batching.shuffling_stream, EPOCHS_VALID, {**EPOCHS, "reshuffle": FLAG, "seed": SEED}),
+    (batching.round_robin_stream, EPOCHS_VALID, EPOCHS),
+    (batching.balls_in_bins_stream, EPOCHS_VALID, {**EPOCHS, "batches_per_epoch": FROM_ONE, "seed": SEED}),
+    (batching.poisson_stream(100, 5, 0.1).padded, {"size": 20}, {"size": [r for r in FROM_ONE if r[0] is not None]}),
+]
+SIGNED_ENCODER = [row for row in ENCODER if row[0] is not None]
+SCORES = [0.1 * i for i in range(12)]
+FEW_SCORES = FLAT + [([0.5], ValueError, ("at least 10", "1"))]
+TRAINING = [
+    (
+        training.Config,
+        {"noise_multiplier": 1.0},
+        {
+            "noise_multiplier": NON_NEGATIVE,
+            "clip_norm": POSITIVE,
+            "encoder": SIGNED_ENCODER,
+            "learning_rate": [row for row in GRID if row[0] != -INF] + [(0.0, ValueError, ("above 0", "0.0"))],
+            "momentum": scalar("a finite real number at least 0 and below 1", -0.1, 1),
+            "optimizer": [(v, TypeError, ("optax", repr(v))) for v in ("adam", 1.0, True)],
+            "divisor": [row for row in POSITIVE if row[0] is not None],
+            "microbatch": [row for row in FROM_ONE if row[0] is not None],
+            "noise_memory": one_of("keep", "recompute"),
+        },
+    ),
+    (
+        training.correlated_noise,
+        {"encoder": matrices.identity(3), "standard_deviation": 1.0},
+        {
+            "encoder": ENCODER,
+            "standard_deviation": NON_NEGATIVE,
+            "seed": SEED,
+            "noise_memory": one_of("keep", "recompute"),
+        },
+    ),
+    (
+        training.memory_rows,
+        {"encoder": matrices.identity(3)},
+        {"encoder": ENCODER, "noise_memory": one_of("keep", "recompute")},
+    ),
+    (
+        audit.epsilon_lower_bound,
+        {"scores_with": SCORES, "scores_without": SCORES, "delta": 0.1},
+        {
+            "scores_with": FEW_SCORES,
+            "scores_without": FEW_SCORES,
+            "delta": scalar("a finite real number at least 0 and below 1", -0.1, 1),
+            "confidence": OPEN_UNIT,
+            "direction": ANY_DIRECTION,
+        },
+    ),
+    (datasets.digits, {}, {"test_share": OPEN_UNIT, "seed": FROM_ZERO}),
+]
 SIGMA_Q_T = {"noise_multiplier": POSITIVE, "sampling_probability": PROBABILITY, "steps": FROM_ONE}
 LEMMA = {"mechanism": MECHANISM, "delta": OPEN_UNIT, "group_size": FROM_ONE}
 FUNCTIONS = [
@@ -269,6 +342,8 @@ FUNCTIONS = [
     ),
     (baselines.group_lemma, {"mechanism": POISSON, "delta": 0.1, "group_size": 2}, LEMMA),
     (baselines.linear_extrapolation, {"mechanism": POISSON, "delta": 0.1, "group_size": 2}, LEMMA),
+    *STREAMS,
+    *TRAINING,
     (results.Bracket, {"lower": 0.0, "upper": 1.0}, {"lower": REAL, "upper": REAL}),
     (results.UpperBound, {"upper": 1.0}, {"upper": NON_NEGATIVE, "order": RENYI_ORDER}),
     (
@@ -363,7 +438,6 @@ EXEMPT = {
     "accounting.renyi_log_delta": "bound of one direction, called after the checks",
     "mixtures.VectorMixture": "tests of its own",
     "accounting.check_request": "one of the checks",
-    "accounting.decisive": "chooses the direction, called after the checks",
     "accounting.side_log_delta": "one direction, called after the checks",
     "calibrate.effective_noise": "rows of its own in test_calibrate.py",
     "results.NoBracketError": "an exception",
