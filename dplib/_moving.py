@@ -61,6 +61,8 @@ class MovingLines(RemoveProposal):
             value, by_sigma = value + parts[0].sum(), by_sigma + parts[1].sum()
             border = self._border(lines, 0.0)
             weights = weights + (lines.shares * border[:, None]).T @ lines.shares
+        if not value > 0:  # the lines were drawn for something else
+            return -math.inf, 0.0, weights
         return math.log(value / len(self.cube)), by_sigma / value, weights
 
     def _norms(self, gram):

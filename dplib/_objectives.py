@@ -43,7 +43,7 @@ class Error:
 
     def minimised(self, table, log_sigma):
         log_error, slope = _slopes.log_error(table, self.largest, smooth=True)
-        return log_error + log_sigma, slope, 1.0, math.exp(log_error + log_sigma)
+        return log_error + log_sigma, slope, 1.0, float(np.exp(min(log_error + log_sigma, 700.0)))
 
 
 class Custom:

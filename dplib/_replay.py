@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 
-_SIZES = ("points", "gradients", "numbers")
-
 
 class Record:
-    """Evaluations in the order in which they were asked for: points and gradients (k, d), numbers (k, 1 + extras).
+    """Evaluations in the order in which they were asked for: point, gradient, numbers (value, extras).
 
     checkpoint : `_progress.Checkpoint`, which may keep nothing.
     """
 
     def __init__(self, checkpoint):
-        self.checkpoint, self.place, self.saved = checkpoint, 0, 0
+        self.checkpoint, self.place = checkpoint, 0
         kept = checkpoint.load()
-        self.rows = list(zip(*(kept[name] for name in _SIZES))) if kept else []
+        if kept:
+            cuts = np.cumsum(kept["sizes"])[:-1]
+            self.rows = list(zip(np.split(kept["points"], cuts), np.split(kept["gradients"], cuts), kept["numbers"]))
+        else:
+            self.rows = []
         self.saved = len(self.rows)
 
     def known(self, x):
@@ -42,5 +44,11 @@ class Record:
 
     def save(self):
         if len(self.rows) > self.saved:
-            self.checkpoint.save(**dict(zip(_SIZES, map(np.array, zip(*self.rows)))))
+            points, gradients, numbers = zip(*self.rows)
+            self.checkpoint.save(
+                points=np.concatenate(points),
+                gradients=np.concatenate(gradients),
+                numbers=np.array(numbers),
+                sizes=np.array([len(point) for point in points]),
+            )
             self.saved = len(self.rows)

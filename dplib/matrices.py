@@ -98,7 +98,7 @@ def buffered_linear_toeplitz(n, output_scale, buffer_decay) -> BufferedToeplitz:
     Parameters
     ----------
     n : rounds, at least 1.
-    output_scale : shape (buffers,), at least 0.
+    output_scale : shape (buffers,), of either sign, such that no coefficient is below 0.
     buffer_decay : shape (buffers,), each in [0, 1].
 
     Streaming needs `buffers` numbers per coordinate instead of all past rounds.

@@ -33,15 +33,16 @@ from ._moving import MovingLines
 from ._progress import Checkpoint, bar
 from ._replay import Record
 from ._scipy import optimize as scipy_optimize
+from ._signed_buffers import FEWEST, Signed
 from .results import NoBracketError
 
 _LINES = 512
 _MOST_LINES = 2**17
-_ROUGH = 64  # lines that tell how large the noise is about
 _PASSES = 3  # of L-BFGS-B, each with lines drawn for the encoder at which the last one ended
 _GAIN = 2e-4  # a pass that gains less (relative) is the last
 _ROOT = 1e-3  # of log delta: Newton's next step is then exact to the square of it
-_STREAM, _ROUGH_STREAM, _SLOPE_STREAM = 9, 10, 11  # first keys of the random streams
+_BEYOND = 500.0  # logarithm of an error that is none
+_STREAM, _SLOPE_STREAM = 9, 10  # first keys of the random streams
 _VALIDATION = 0.005  # standard error of delta, relative
 _VERSION = 1  # of what checkpoints hold
 
@@ -105,6 +106,7 @@ def optimize(
     objective="rmse",
     bands=None,
     buffers=3,
+    signed=True,
     start=None,
     lines=_LINES,
     most_steps=100,
@@ -122,7 +124,8 @@ def optimize(
     epsilon : above 0. delta : in (0, 1). batches_per_epoch : b >= 1. epochs : E >= 1.
     objective : "rmse" (root mean square over rounds), "largest_error" (of a round), or a function
         (C, noise_multiplier) -> number, written with jax.numpy, C as the family gives it.
-    bands : 1 to b E, for "banded_toeplitz". buffers : 1 to 8.
+    bands : 1 to b E, for "banded_toeplitz". buffers : 1 to 8; signed : whether their output weights may be below 0,
+        where that is better and no coefficient is.
     start : Toeplitz encoder to start from (not for buffers); None: optimal counting, cut after a quarter of b.
         For a function: its first parameters.
     lines : 64 to 2^17, drawn once for each pass; most_steps : of L-BFGS-B in each pass. seed : whole number.
@@ -137,19 +140,27 @@ def optimize(
     lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
     most_steps = check.whole("most_steps", most_steps, at_least=1)
     seed = check.whole("seed", seed, at_least=0, at_most=2**62)
+    signed = check.flag("signed", signed)
     goal = _objectives.make(objective)
     family = _encoder_families.make(encoder_family, b * epochs, b, bands, buffers, start)
     kept = Checkpoint(
         checkpoint, version=_VERSION, epsilon=epsilon, delta=delta, batches_per_epoch=b, epochs=epochs,
         encoder_family=type(family).__name__, start=family.start, table=family.table(family.start),
         objective=objective if isinstance(objective, str) else goal.value(family.table(family.start), 1.0),
-        lines=lines, most_steps=most_steps, seed=seed,
+        signed=signed, lines=lines, most_steps=most_steps, seed=seed,
     )  # fmt: skip
-    problem = _Problem(family, goal, b, epsilon, delta, lines, seed, Record(kept))
-    x = _descend(problem, most_steps)
+    noise, record = _Noise(epsilon, delta, lines, seed), Record(kept)
+    try:
+        problem = _Problem(family, goal, b, noise, record)
+        x = _descend(problem, most_steps)
+        encoder = family.encoder(x)
+        if signed and isinstance(family, _encoder_families.Buffered) and family.buffers >= FEWEST:
+            encoder, problem = _with_signs(encoder, problem, most_steps)
+    finally:
+        record.save()
     return validated(
-        family.encoder(x),
-        family.table(x),
+        encoder,
+        encoder.coefficients if hasattr(encoder, "coefficients") else encoder.array,
         objective,
         epsilon=epsilon,
         delta=delta,
@@ -223,11 +234,12 @@ class _Noise:
         self.epsilon, self.log_delta, self.lines, self.seed = epsilon, math.log(delta), lines, seed
         self.log_sigma = None  # the last root: where the next search starts
 
-    def draw(self, gram, number, stream=_STREAM):
-        """New lines for this Gram matrix."""
-        if self.log_sigma is None:
-            self.log_sigma = self._rough(gram)
-        self.moving = self._lines(gram, stream, number, self.lines)
+    def draw(self, gram, number, log_sigma=None, stream=_STREAM):
+        """New lines for this Gram matrix, drawn at this noise; None: first find out how much it is, about."""
+        if log_sigma is None:
+            self.log_sigma = log_sigma = self._rough(gram)
+        rng = _streams.generator(self.seed + number, (stream,), 0)
+        self.moving = MovingLines(gram / math.exp(2 * log_sigma), self.epsilon, rng, self.lines)
 
     def at(self, gram):
         """(log sigma, S up to a factor): Newton, from the last root."""
@@ -235,6 +247,8 @@ class _Noise:
         x, goal = self.log_sigma, math.sqrt(-self.log_delta)
         for _ in range(20):
             log_delta, slope, weights = self.moving.scaled(math.exp(x))
+            if not (math.isfinite(log_delta) and slope < 0):
+                break  # too far from where the lines were drawn
             # The root of -log delta is nearly a straight line.
             height = math.sqrt(max(-log_delta, 1e-9))
             x += min(max((height - goal) * 2 * height / slope, -0.5), 0.5)
@@ -242,10 +256,6 @@ class _Noise:
                 self.log_sigma = x
                 return x, weights
         raise NoBracketError("the noise multiplier for the target was not found; more lines may help")
-
-    def _lines(self, gram, stream, number, count):
-        rng = _streams.generator(self.seed + number, (stream,), 0)
-        return MovingLines(gram / math.exp(2 * self.log_sigma), self.epsilon, rng, count)
 
     def _rough(self, gram):
         delta = math.exp(self.log_delta)
@@ -259,36 +269,57 @@ class _Noise:
 class _Problem:
     """The objective at the noise that the target asks for, with its gradient by the parameters of the family."""
 
-    def __init__(self, family, objective, batches, epsilon, delta, lines, seed, record):
-        self.family, self.objective, self.b, self.record = family, objective, batches, record
-        self.noise = _Noise(epsilon, delta, lines, seed)
+    def __init__(self, family, objective, batches, noise, record):
+        self.family, self.objective, self.b, self.noise, self.record = family, objective, batches, noise, record
         self.seen, self.history = {}, []
 
     def start_pass(self, x, number):
         """New lines for the encoder at x, drawn when they are needed: not while a record is replayed."""
-        self.drawn, self.pending, self.seen = False, (x.copy(), number), {}
+        self.drawn, self.seen, self.best = False, {}, None
+        self.pending = x.copy(), number, self.noise.log_sigma
 
     def value(self, x):
         known = self.record.known(x)
         if known is None:
-            known = self._computed(x)
+            if self.best is not None:
+                self.noise.log_sigma = self.best[2]
+            try:
+                known = self._computed(x)
+            except NoBracketError:
+                if self.best is None or np.array_equal(x, self.best[1]):
+                    raise
+                # Too long a step: a bowl around the best point sends the line search back.
+                way = x - self.best[1]
+                known = self.best[0] + 1, 2 * way / float(way @ way), (self.noise.log_sigma, math.nan)
             self.record.add(x, *known)
         value, gradient, (log_sigma, shown) = known
         self.noise.log_sigma = log_sigma
+        if self.best is None or value < self.best[0]:
+            self.best = value, x.copy(), log_sigma
         self.seen[x.tobytes()] = shown, math.exp(log_sigma)
         return value, gradient
 
-    def _computed(self, x):
-        if not self.drawn:
-            where, number = self.pending
-            self.noise.draw(_slopes.gram(self.family.table(where), self.b), number)
-            self.drawn = True
-        table = self.family.table(x)
+    def of_table(self, table):
+        """(value, its gradient by the table, log sigma, the objective to show)."""
         gram = _slopes.gram(table, self.b)
         log_sigma, weights = self.noise.at(gram)
         value, slope, by_log_sigma, shown = self.objective.minimised(table, log_sigma)
-        slope = slope + by_log_sigma * _log_slope(table, gram, weights)
-        return value, self.family.pull(x, slope), (log_sigma, shown)
+        return value, slope + by_log_sigma * _log_slope(table, gram, weights), log_sigma, shown
+
+    def _computed(self, x):
+        self.draw()
+        value, slope, log_sigma, shown = self.of_table(self.family.table(x))
+        gradient = self.family.pull(x, slope)
+        if not (abs(value) < _BEYOND and np.all(np.isfinite(gradient))):
+            raise NoBracketError("the error is beyond the range of floats")
+        return value, gradient, (log_sigma, shown)
+
+    def draw(self):
+        """The lines of this pass, if that was not yet done."""
+        if not self.drawn:
+            where, number, log_sigma = self.pending
+            self.noise.draw(_slopes.gram(self.family.table(where), self.b), number, log_sigma)
+            self.drawn = True
 
     def note(self, x):
         self.history.append(self.seen.get(x.tobytes(), (math.nan, math.nan)))
@@ -309,16 +340,34 @@ def _descend(problem, most_steps):
                 progress.set_postfix_str(f"objective {shown:.6g}, noise multiplier {sigma:.5g}", refresh=False)
             progress.update()
 
-        try:
-            for number in range(_PASSES):
-                problem.start_pass(x, number)
-                found = scipy_optimize.minimize(
-                    problem.value, x, jac=True, method="L-BFGS-B", bounds=family.bounds, callback=step,
-                    options={"maxiter": most_steps, "ftol": 1e-9, "gtol": 1e-7, "maxcor": 20},
-                )  # fmt: skip
-                x, gain, best = found.x, best - found.fun, found.fun
-                if gain < _GAIN:
-                    break
-        finally:
-            problem.record.save()
+        for number in range(_PASSES):
+            if hasattr(family, "rescale"):
+                family.rescale(x)
+                x, best = family.start, math.inf
+            problem.start_pass(x, number)
+            scipy_optimize.minimize(
+                problem.value, x, jac=True, method="L-BFGS-B", bounds=family.bounds, callback=step,
+                options={"maxiter": most_steps, "ftol": 1e-9, "gtol": 1e-7, "maxcor": 20},
+            )  # fmt: skip
+            value, x, problem.noise.log_sigma = problem.best
+            gain, best = best - value, value
+            if gain < _GAIN:
+                break
     return x
+
+
+def _with_signs(encoder, problem, most_steps):
+    """(the better encoder of those with weights above 0 and of either sign, its problem)."""
+    free = _Problem(
+        _encoder_families.make("toeplitz", encoder.columns, problem.b), problem.objective, problem.b, problem.noise, problem.record
+    )  # fmt: skip
+    target = free.family.table(_descend(free, most_steps))
+    try:
+        family = Signed(encoder.columns, len(encoder.output_scale), target)
+        signs = _Problem(family, problem.objective, problem.b, problem.noise, problem.record)
+        other = family.encoder(_descend(signs, most_steps))
+        signs.draw()
+        shown = signs.of_table(other.coefficients)[-1]
+    except NoBracketError:  # the fit was nothing to start from
+        return encoder, problem
+    return (other, signs) if shown < problem.history[-1][0] else (encoder, problem)
