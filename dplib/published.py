@@ -28,7 +28,7 @@ from .results import Estimate
 
 OPTIMIZERS = ("adam", "gradient_descent")
 MOST_SAMPLES = 2**26
-_LEARNING_RATES = {"adam": 0.1, "gradient_descent": 2.0}
+_MOST_ADAM, _GRADIENT_DESCENT = 0.05, 2.0  # learning rates
 _MOST_ENTRIES = 2**27  # of the table of modes, 1 GiB
 _ROOT = 1e-6  # of log delta in each step of the descent
 _NORMAL_QUANTILE = 1.959963984540054
@@ -194,8 +194,9 @@ def optimize(
         `dplib.optimize.optimize`.
     samples : plain draws in each step, 2 to 2^26; fewer than 1 / delta overfit them. steps : of gradient descent.
     optimizer : "adam", or "gradient_descent" with a fixed rate; both of Optax, projected on coefficients at least 0.
-    learning_rate : of the first step, above 0; None for 0.1 (adam, down to 0 along a cosine) or 2 (gradient_descent).
-        The source says neither. Parameters are sqrt(k + 1) c_k; the objective is divided by its first value.
+    learning_rate : above 0; None for 2 (gradient_descent), or min(0.05, 2 / sqrt(number of parameters)) (adam, from
+        there down to 0 along a cosine): all coefficients move at once, and seven times as much diverges at n = 2,048. The source
+        names neither. Parameters are sqrt(k + 1) c_k; the objective is divided by its first value.
     fresh : True draws anew in each step; False keeps the draws of the first step.
     seed : whole number from 0 to 2^62. checkpoint : path of a file from which an interrupted run goes on, or None.
     devices : list of JAX devices; None for all local ones.
@@ -211,11 +212,12 @@ def optimize(
     samples, seed, devices = _samples(samples), _seed(seed), _devices(devices)
     steps = check.whole("steps", steps, at_least=1, at_most=10**6)
     check.choice("optimizer", optimizer, OPTIMIZERS)
-    rate = _LEARNING_RATES[optimizer] if learning_rate is None else learning_rate
-    rate = check.real("learning_rate", rate, above=0, at_most=1e6)
+    if learning_rate is not None:
+        learning_rate = check.real("learning_rate", learning_rate, above=0, at_most=1e6)
     fresh = check.flag("fresh", fresh)
     family = _encoder_families.make(encoder_family, n, b, bands, buffers, start)
     _objectives.make(objective).value(family.table(family.start), 1.0)  # refuses what has no value there
+    rate = learning_rate or _rate(optimizer, len(family.start))
     kept = Checkpoint(
         checkpoint, method="published", family=_name(encoder_family), start=family.start,
         table=family.table(family.start), epsilon=epsilon, delta=delta, batches=b, objective=_name(objective),
@@ -283,11 +285,20 @@ class _Descent:
                 moves, state = rule.update(gradient / (abs(history[0][0]) or 1.0), state, x)
                 x = np.clip(x + np.asarray(moves), *self.bounds)
                 self.family.table(x)  # refuses what is no encoder
+                if hasattr(progress, "set_postfix_str"):
+                    progress.set_postfix_str(
+                        f"objective {value:.6g}, noise multiplier {sigma:.5g}", refresh=False
+                    )
                 progress.update()
                 if kept.due or number == steps - 1:
                     states = {f"state_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
                     kept.save(x=x, history=np.array(history), **states)
         return x, np.array(history)
+
+
+def _rate(optimizer, parameters):
+    """The learning rate where none is given."""
+    return min(_MOST_ADAM, 2 / math.sqrt(max(parameters, 1))) if optimizer == "adam" else _GRADIENT_DESCENT
 
 
 def _rule(optimizer, rate, steps):

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("package", ("scipy.special", "scipy.optimize", "jax", "matplotlib", "joblib", "tqdm"))
+@pytest.mark.parametrize("package", ("scipy.special", "scipy.optimize", "jax", "optax", "matplotlib", "joblib", "tqdm"))
 def test_import_does_not_load(package):
     code = f"import sys, dplib; sys.exit({package!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
