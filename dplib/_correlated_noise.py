@@ -42,7 +42,9 @@ def plan(encoder, noise_memory="keep"):
     coefficients = getattr(encoder, "coefficients", None)
     if coefficients is None:
         if noise_memory == "recompute":
-            raise ValueError(f"noise_memory must be 'keep' for an encoder that is not Toeplitz; got {noise_memory!r}")
+            raise ValueError(
+                f"noise_memory must be 'keep' for an encoder that is not Toeplitz; got {noise_memory!r}"
+            )
         array = np.asarray(encoder.entries())
         diagonal = np.diagonal(array).copy()
         return Kind("dense", len(array)), {"later": array - np.diag(diagonal), "first": diagonal}
@@ -97,14 +99,14 @@ def push(kind, arrays, memory, t, z):
     if kind.form == "identity":
         return z / numbers["first"], memory
     if kind.form == "buffers":
-        w = z - numbers["scale"] @ memory
+        w = z - jnp.matmul(numbers["scale"], memory, precision="highest")
         return w, numbers["decay"][:, None] * memory + w
     if kind.form == "toeplitz":
         row = jax.lax.dynamic_slice(numbers["twice"], ((-t) % kind.rows,), (kind.rows,))
         first, slot = numbers["first"], t % kind.rows
     else:
         row, first, slot = numbers["later"][t], numbers["first"][t], t
-    w = (z - row @ memory) / first
+    w = (z - jnp.matmul(row, memory, precision="highest")) / first
     return w, memory.at[slot].set(w)
 
 

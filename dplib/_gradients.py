@@ -18,7 +18,8 @@ def clipped_sum(loss, params, examples, mask, clip_norm, microbatch=None):
     microbatch : gradients held at a time, at least 1; None: as many as fit into a cache (CPU) or 1 GiB.
 
     A gradient that is not finite, or whose squared norm is not, counts as 0: else one record could turn the sum into
-    NaN and so show itself. Memory: `microbatch` copies of the parameters.
+    NaN and so show itself. Memory: `microbatch` copies of the parameters. Products are computed in full precision,
+    on devices too that would round their factors (TF32): norms and sums must mean the same gradients.
     """
     import jax
     import jax.numpy as jnp
@@ -49,7 +50,8 @@ def clipped_sum(loss, params, examples, mask, clip_norm, microbatch=None):
     if microbatch is None:
         microbatch = _microbatch(params)
     if microbatch >= size:
-        return part(examples, mask)
+        with jax.default_matmul_precision("float32"):
+            return part(examples, mask)
     pieces = -(-size // microbatch)
     pad = pieces * microbatch - size
 
@@ -63,7 +65,9 @@ def clipped_sum(loss, params, examples, mask, clip_norm, microbatch=None):
     def add(total, piece):
         return jax.tree.map(jnp.add, total, part(*piece)), None
 
-    return jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), (jax.tree.map(cut, examples), alive))[0]
+    nothing = jax.tree.map(jnp.zeros_like, params)
+    with jax.default_matmul_precision("float32"):
+        return jax.lax.scan(add, nothing, (jax.tree.map(cut, examples), alive))[0]
 
 
 def _microbatch(params):

@@ -138,7 +138,8 @@ def train(
         exceeded with probability 1e-10 at most; a smaller size cuts batches, which is not free [E-20].
     config : `Config`.
     seed : of the noise, a whole number at least 0; None draws 128 bits from the operating system.
-    evaluate : function of the parameters -> number, called every `evaluate_every` rounds and at the end.
+    evaluate : function of the parameters -> number, called every `evaluate_every` rounds and at the end. Arrays that
+        it keeps must be copied: the run reuses their memory.
     checkpoint : path of a file, or None. A run that was stopped at any point goes on from the last save and
         ends with the same parameters bit for bit on the same machine, and removes the file when it is done. The file
         holds the noise's seed where none was given: keep it as secret as the data.

@@ -16,7 +16,7 @@ import optax
 import pytest
 
 from dplib import _correlated_noise as noise
-from dplib import batching, matrices, training
+from dplib import _gradients, batching, matrices, training
 from dplib.training import Config, clipped_sum, correlated_noise, memory_rows, train
 
 fit = functools.partial(train, rounds_per_call=8)  # divides the rounds: one program a test
@@ -178,6 +178,14 @@ def test_one_record_moves_the_sum_by_at_most_the_clip_norm():
             moved = [np.append(a["w"], a["b"]) - without for a in (with_it, empty)]
             assert np.linalg.norm(moved[0]) <= 0.5 * (1 + 1e-5)
             assert np.linalg.norm(moved[1]) <= 2e-6
+
+
+def test_microbatches_chosen_by_themselves(monkeypatch):
+    """A cache's worth on a CPU, 1 GiB on a device; never less than one."""
+    params = [jax.ShapeDtypeStruct((n,), np.float32) for n in (100, 10**5, 10**9)]
+    assert [_gradients._microbatch(p) for p in params] == [64, 8, 8]
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert [_gradients._microbatch(p) for p in params[1:]] == [2684, 1]
 
 
 def test_zero_gradients_stay_zero():
