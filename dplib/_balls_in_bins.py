@@ -6,11 +6,12 @@ and `_certified` do the rest.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 from dataclasses import dataclass
 
-from . import _bins, _certified, _exact_bins, montecarlo
+from . import _bins, _certified, _exact_bins, _tuples, montecarlo
 from . import _validate as check
 from .results import Bracket, Certificate, Estimate, NoBracketError
 
@@ -85,7 +86,8 @@ class BallsInBins:
         direction : "remove", "add" or "both" (the larger: remove [C-9m]).
         method : "auto", "exact", "estimate" or "certificate".
         seed : of the draws, a whole number at least 0; the same seed gives the same answer.
-        samples : lines of an estimate (None: until its standard error is 1%), or tuples of a certificate (None: 2^17).
+        samples : lines of an estimate (None: until its standard error is 1%, or 65,536; its `method` says where they
+            were too few), or tuples of a certificate (None: 2^17).
         failure_probability : of a certificate, in (0, 1). None: 1e-9, or a tenth of delta where that is less.
         checkpoint : of a certificate: how the paths begin of the files that keep finished blocks, or None.
 
@@ -103,15 +105,8 @@ class BallsInBins:
         if failure is None:
             rough = montecarlo.estimate(gram, epsilon, direction, relative_error=0.1, seed=ask.seed)
             failure = min(FAILURE, rough.value / 10)
-        return montecarlo.certify(
-            self._scaled(_bins.gram_upper(*self._scheme)),
-            epsilon,
-            direction,
-            samples=ask.samples or montecarlo.TUPLES,
-            failure_probability=failure,
-            seed=ask.seed,
-            checkpoint=checkpoint,
-        )
+        with self._naming_the_noise():
+            return montecarlo.certify(self._upper_gram(), epsilon, direction, **ask.sampling(failure))
 
     def epsilon(
         self,
@@ -138,15 +133,8 @@ class BallsInBins:
             return found
         if method != "certificate":
             return montecarlo.estimate_epsilon(gram, delta, direction, samples=ask.samples, seed=ask.seed)
-        return _certified.smallest_epsilon(
-            self._scaled(_bins.gram_upper(*self._scheme)),
-            delta,
-            ask.side,
-            samples=ask.samples or montecarlo.TUPLES,
-            failure_probability=failure,
-            seed=ask.seed,
-            checkpoint=checkpoint,
-        )
+        with self._naming_the_noise():
+            return _certified.smallest_epsilon(self._upper_gram(), delta, ask.side, **ask.sampling(failure))
 
     def release(
         self, epsilon, delta, *, threshold=None, most_samples=montecarlo.MOST_SAMPLES, seed=1, checkpoint=None
@@ -178,35 +166,20 @@ class BallsInBins:
         Arguments as for `epsilon`. The noise is the smallest of a few candidates, a little above the estimated one,
         that was certified with fresh samples; each candidate has its part of the failure probability.
         """
-        epsilon, delta = check.epsilon(epsilon), check.delta(delta)
         ask = _Request(direction, "certificate", seed, samples, failure_probability, checkpoint)
+        return self._certified(check.epsilon(epsilon), check.delta(delta), ask)
+
+    def _certified(self, epsilon, delta, ask):
         noise, certificate = _certified.smallest_noise(
-            _bins.gram_upper(*self._scheme),
-            epsilon,
-            delta,
-            ask.side,
-            samples=ask.samples or montecarlo.TUPLES,
-            failure_probability=ask.failure_for(delta),
-            seed=ask.seed,
-            checkpoint=checkpoint,
+            _bins.gram_upper(*self._scheme), epsilon, delta, ask.side, **ask.sampling(ask.failure_for(delta))
         )
         return dataclasses.replace(self, noise_multiplier=noise), certificate
 
-    def _calibrated(
-        self, epsilon, delta, direction, method, *, seed, samples, failure_probability, checkpoint
-    ):
-        """What `calibrate` returns for this mechanism."""
-        ask = _Request(direction, method, seed, samples, failure_probability, checkpoint)
+    def _calibrated(self, epsilon, delta, direction, method, **sampling):
+        """What `calibrate` returns for this mechanism; sampling: the other arguments of `certified`."""
+        ask = _Request(direction, method, **sampling)
         if method == "certificate":
-            return self.certified(
-                epsilon,
-                delta,
-                direction,
-                seed=seed,
-                samples=samples,
-                failure_probability=failure_probability,
-                checkpoint=checkpoint,
-            )[0]
+            return self._certified(epsilon, delta, ask)[0]
         if method != "estimate" and _exact_bins.kind(self._gram) is not None:
             noise = _exact_bins.noise_multiplier(self._gram, epsilon, delta, ask.side)
         else:
@@ -216,12 +189,28 @@ class BallsInBins:
             ).value
         return dataclasses.replace(self, noise_multiplier=noise)
 
+    def _upper_gram(self):
+        return self._scaled(_bins.gram_upper(*self._scheme))
+
+    @contextlib.contextmanager
+    def _naming_the_noise(self):
+        """Modes that are too long are refused in the words of this class."""
+        try:
+            yield
+        except _tuples.OutOfRange:
+            raise ValueError(
+                f"noise_multiplier must be larger for a certificate in double precision; got {self.noise_multiplier!r} "
+                f"(the largest mode has the norm {self._longest():.3g} in units of the noise)"
+            ) from None
+
+    def _longest(self):
+        return math.sqrt(float(self._gram.max())) / self.noise_multiplier
+
     def _scaled(self, gram):
-        largest = math.sqrt(float(self._gram.max())) / self.noise_multiplier
-        if largest > _HOPELESS:
+        if self._longest() > _HOPELESS:
             raise NoBracketError(
                 f"noise_multiplier = {self.noise_multiplier!r} is too small for any guarantee: the largest mode has "
-                f"the norm {largest:.3g} in units of the noise"
+                f"the norm {self._longest():.3g} in units of the noise"
             )
         return gram / self.noise_multiplier / self.noise_multiplier
 
@@ -244,6 +233,7 @@ class _Request:
             )
         if checkpoint is not None:
             check.path("checkpoint", checkpoint)
+        self.checkpoint = checkpoint
         for name, value in (("failure_probability", failure_probability), ("checkpoint", checkpoint)):
             if value is not None and method != "certificate":
                 raise ValueError(f"{name} goes with method='certificate' only; got method={method!r}")
@@ -253,6 +243,15 @@ class _Request:
         if self.failure_probability is None:
             return min(FAILURE, delta)
         return check.real("failure_probability", self.failure_probability, above=0, at_most=delta)
+
+    def sampling(self, failure_probability):
+        """The arguments of every certificate."""
+        return {
+            "samples": self.samples or montecarlo.TUPLES,
+            "failure_probability": failure_probability,
+            "seed": self.seed,
+            "checkpoint": self.checkpoint,
+        }
 
     def exact(self, question, gram, target):
         """The exact answer, or None where another method is to give it."""

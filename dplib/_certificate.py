@@ -2,8 +2,8 @@
 
 `certify` draws tuples (`_tuples`) and bounds their mean (`_betting`): the result is at least delta
 with probability at least 1 - failure_probability over the draws, rounding included, and
-the number of draws that it takes does not grow as delta falls. `smallest_certified` finds the noise that
-just passes. Everything that is chosen by looking at samples is chosen from other samples.
+the number of draws that it takes does not grow as delta falls. `_certified` looks for the noise, or the epsilon,
+that just passes. Everything that is chosen by looking at samples is chosen from other samples.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from ._range import Shares, fit
 
 # Names of the random streams; pilot samples are never used again.
 _PILOT, _FINAL = 4, 5  # 1 to 3 and 6 belong to other uses of a seed: `montecarlo`, `_importance`
-_SIZES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 28, 33, 40, 50, 64, 80, 100, 128, 160, 200)
+_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 28, 33, 40, 50, 64, 80, 100, 128, 160, 200)
 _MANY, _LARGEST_OF_MANY = 256, 40  # beyond so many bins longer tuples take too much memory
 _PILOT_BLOCKS = 4  # of the last pilot
-_MARGINS = (1.0, 3.0, 10.0)  # of the candidates, in standard errors
-_START_ERROR = 3e-4  # relative, of delta at the start
 _LOOSEST = 2.0  # a bound more than this times the mean is refused
 _MOST_SAMPLES = 2**40
 
@@ -58,12 +56,12 @@ class Plan:
 
     def predicted(self, samples, failure_probability):
         """About the upper bound that so many samples would give."""
-        _, value = _betting.choose_bet(self.pilot, samples, failure_probability)
-        return min(1.0, self.sampler.bound * (value + self.sampler.extra))
+        return min(1.0, self.estimate + self.excess(samples, failure_probability))
 
     def excess(self, samples, failure_probability):
-        """About what `predicted` has above the mean, of which a pilot knows less."""
-        return self.predicted(samples, failure_probability) - self.estimate
+        """About what that bound has above the mean, of which a pilot knows less; not cut off at 1."""
+        _, value = _betting.choose_bet(self.pilot, samples, failure_probability)
+        return self.sampler.bound * (value - float(self.pilot.mean()) + self.sampler.extra)
 
 
 def certify(
@@ -74,8 +72,6 @@ def certify(
     failure_probability=1e-9,
     seed=0,
     tuple_size=None,
-    target=None,
-    enough=0.0,
     checkpoint=None,
 ):
     """An upper bound on delta(epsilon) that holds with probability at least 1 - failure_probability [A-15].
@@ -87,29 +83,15 @@ def certify(
     epsilon : at least 0. side : "remove" or "add".
     samples : how many. failure_probability : in (0, 1); for a guarantee at delta no larger than delta.
     tuple_size : k of the remove direction, or None to choose it by a pilot.
-    target : None, or the delta that should be certified. enough : a bound no larger than this is never refused.
     checkpoint : path of a file that keeps finished blocks, or None.
 
-    Returns a `Certified`. Raises ValueError when the budget is too small: for `target`, or for an upper bound
-    within twice the mean; it says how many samples would do, about.
+    Returns a `Certified`. Raises ValueError when the budget is too small for an upper bound within twice the
+    mean; it says how many samples would do, about. `_tuples.OutOfRange`, a ValueError, where the modes are too large.
     Cost: b = 128: 15 to 20 microseconds a sample, and 1 to 3 s for the choice of k.
     """
     plan = prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size)
-    _check_budget(plan, samples, failure_probability, target, enough)
+    overshoot(plan, samples, failure_probability)
     return run(plan, samples, failure_probability, seed, (), checkpoint)
-
-
-def certify_sides(gram, epsilon, sides, samples, failure_probability, seed, checkpoint=None):
-    """[Certified of each side], sides of ("remove", "add"). Only the largest upper bound matters afterwards:
-    the add direction may be so small that its own bound is loose, which is no fault below the other's bound."""
-    results, enough = [], 0.0
-    for side in sides:
-        path = None if checkpoint is None else f"{checkpoint}.{side}.npz"
-        results.append(
-            certify(gram, epsilon, side, samples, failure_probability, seed, enough=enough, checkpoint=path)
-        )
-        enough = max(enough, results[-1].upper)
-    return results
 
 
 def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=None):
@@ -128,7 +110,7 @@ def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=
     for size in sizes[sizes.index(best) + 1 :]:
         try:
             longer = make(size, _PILOT_BLOCKS)
-        except ValueError:  # entries too large for tuples of this size
+        except _tuples.OutOfRange:  # entries too large for tuples of this size
             break
         if longer.excess(samples, failure_probability) >= plan.excess(samples, failure_probability):
             break
@@ -138,14 +120,16 @@ def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=
 
 def overshoot(plan, samples, failure_probability):
     """By which factor the certified bound will exceed delta, about; ValueError where that is useless."""
-    factor = plan.predicted(samples, failure_probability) / max(plan.estimate, 1e-300)
+    estimate = max(plan.estimate, 1e-300)
+    factor = plan.predicted(samples, failure_probability) / estimate
     if factor > _LOOSEST:
-        _refuse(
-            plan,
-            samples,
-            failure_probability,
-            _LOOSEST * plan.estimate,
-            f"an upper bound within {_LOOSEST:g} times delta",
+        needed = samples
+        while needed < _MOST_SAMPLES and plan.predicted(needed, failure_probability) > _LOOSEST * estimate:
+            needed *= 2
+        many = f"about {needed:.2g}" if needed < _MOST_SAMPLES else f"more than {_MOST_SAMPLES:.2g}"
+        raise ValueError(
+            f"samples must be {many} for an upper bound within {_LOOSEST:g} times delta "
+            f"(delta is about {plan.estimate:.3g}); got {samples}"
         )
     return factor
 
@@ -176,57 +160,13 @@ def run(plan, samples, failure_probability, seed, key, checkpoint=None):
     )
 
 
-def smallest_certified(
-    gram,
-    epsilon,
-    delta,
-    start,
-    slope,
-    sides=("remove", "add"),
-    samples=2**20,
-    failure_probability=1e-9,
-    seed=0,
-    checkpoint=None,
-):
-    """A noise multiplier that certifies delta, a little above the smallest; and the certificates.
-
-    gram : upper bounds of the inner products at noise multiplier 1. start : an estimate of the noise multiplier where
-    the larger direction's delta(epsilon) is `delta`. slope : -d log delta / d log sigma there, about.
-
-    The candidates, three, are fixed before any is tried on fresh samples; each gets a third of the failure
-    probability, and the first for which every side passes is returned. So the statement "the noise multiplier
-    returned satisfies delta" fails with probability at most failure_probability. Both sides need to pass; as
-    the larger one alone decides, there is no union over them.
-
-    Returns (noise_multiplier, list of one `Certified` for each side). Raises ValueError when none passes.
-    """
-    share = failure_probability / len(_MARGINS)
-    plan = prepare(gram / start**2, epsilon, sides[0], samples, share, seed)
-    spread = float(plan.pilot.std()) / math.sqrt(samples) * plan.sampler.bound / plan.estimate
-    excess = overshoot(plan, samples, share)
-    size = getattr(plan.sampler, "size", None)  # noise so close by would get the same
-    for attempt, margin in enumerate(_MARGINS):
-        scale = start * (excess * (1 + margin * spread + margin * _START_ERROR)) ** (1 / slope)
-        results = []
-        for side in sides:
-            plan = prepare(gram / scale**2, epsilon, side, samples, share, seed, size)
-            path = None if checkpoint is None else f"{checkpoint}.{attempt}.{side}"
-            results.append(run(plan, samples, share, seed, (attempt, int(side == "add")), path))
-            if results[-1].upper > delta:
-                break
-        else:
-            return scale, results
-    raise ValueError(
-        f"start must be about where delta is {delta:.3g}; none of {len(_MARGINS)} noise multipliers "
-        f"up to {scale:.6g} was certified"
-    )
-
-
 # ----------------------------------------------------------------------------- helpers
 
 
 def _remove_plan(factor, epsilon, shares, samples, failure_probability, seed, size, blocks):
     """The better of the two kinds of lines, for one tuple size."""
+    if size == 1:
+        return _pilot(_tuples.plain_sampler(factor, epsilon), seed, (1, 0), blocks)
     law = fit(shares, size)
     plans = [
         _pilot(_tuples.remove_sampler(factor, epsilon, law, common), seed, (size, int(common)), blocks)
@@ -240,48 +180,26 @@ def _pilot(sampler, seed, key, blocks):
 
 
 def _best_size(sizes, excess):
-    """The tuple size with the least excess(size): three probes, then downhill."""
+    """The tuple size with the least excess(size): three probes, then downhill; 1 where none of them is possible."""
     costs = {}
 
     def cost(i):
         if i not in costs:
             try:
                 costs[i] = excess(sizes[i])
-            except ValueError:  # entries too large for tuples of this size
+            except _tuples.OutOfRange:  # entries too large for tuples of this size
                 costs[i] = math.inf
         return costs[i]
 
-    best = min((2, 7, 11), key=cost)
+    best = min((3, 8, 12), key=cost)
+    if costs[best] == math.inf:
+        return sizes[0]
     while True:
         near = [i for i in (best - 1, best + 1) if 0 <= i < len(sizes)]
         better = min(near, key=cost)
         if cost(better) >= cost(best):
             return sizes[best]
         best = better
-
-
-def _check_budget(plan, samples, failure_probability, target, enough):
-    if target is not None:
-        wanted, what = target, f"an upper bound of {target:.3g}"
-    else:
-        wanted, what = (
-            max(_LOOSEST * plan.estimate, enough),
-            f"an upper bound within {_LOOSEST:g} times delta",
-        )
-    if plan.predicted(samples, failure_probability) > wanted:
-        _refuse(plan, samples, failure_probability, wanted, what)
-
-
-def _refuse(plan, samples, failure_probability, wanted, what):
-    """Raise a ValueError that says how many samples would do."""
-    delta = f"delta is about {plan.estimate:.3g}"
-    if plan.estimate >= wanted > 0:
-        raise ValueError(f"target must be above delta for a certificate ({delta}); got {wanted:.3g}")
-    needed = samples
-    while needed < _MOST_SAMPLES and plan.predicted(needed, failure_probability) > wanted:
-        needed *= 2
-    many = f"about {needed:.2g}" if needed < _MOST_SAMPLES else f"more than {_MOST_SAMPLES:.2g}"
-    raise ValueError(f"samples must be {many} for {what} ({delta}); got {samples}")
 
 
 def _fingerprint(sampler):

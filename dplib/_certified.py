@@ -14,44 +14,64 @@ from .results import Certificate
 
 METHOD = "tuples"
 _MARGINS = (1.0, 3.0, 10.0)  # of the candidates, in units of the doubt about the prediction
-_START_ERROR = 1e-3  # relative, of the estimated delta
+_START_ERROR = 3e-3  # relative, of the estimated delta at the start
 
 
 def smallest_noise(gram, epsilon, delta, side, *, samples, failure_probability, seed, checkpoint):
     """(noise multiplier, Certificate that delta at `epsilon` is at most `delta` there); gram at noise multiplier 1."""
-    start, _ = _importance.solve_scale(gram, epsilon, delta, side, seed=seed, relative_error=_START_ERROR)
-    found = _importance.estimate(gram / start**2, epsilon, side, seed=seed, relative_error=0.1)
-    noise, [result] = _certificate.smallest_certified(
-        gram,
-        epsilon,
-        delta,
-        start,
-        -found.d_log_sigma,
-        (side,),
-        samples,
-        failure_probability,
-        seed,
-        checkpoint,
+    start, _ = _importance.solve_scale(gram, epsilon, delta, side, seed=seed)
+    found = _importance.estimate(gram / start**2, epsilon, side, seed=seed, relative_error=_START_ERROR)
+
+    def candidate(fall):
+        noise = start * math.exp(fall / -found.d_log_sigma)
+        return noise, gram / noise**2, epsilon
+
+    noise, upper = _first_certified(
+        candidate, found, delta, side, samples, failure_probability, seed, checkpoint
     )
-    return float(noise), Certificate(result.upper, failure_probability, samples, METHOD)
+    return float(noise), Certificate(upper, failure_probability, samples, METHOD)
 
 
 def smallest_epsilon(gram, delta, side, *, samples, failure_probability, seed, checkpoint) -> Certificate:
     """Certificate of an epsilon at which delta is at most `delta`, a little above the smallest; gram over sigma^2."""
-    share = failure_probability / len(_MARGINS)
-    start, _ = _importance.solve_epsilon(gram, delta, side, seed=seed, relative_error=_START_ERROR)
+    start, _ = _importance.solve_epsilon(gram, delta, side, seed=seed)
     found = _importance.estimate(gram, start, side, seed=seed, relative_error=_START_ERROR)
-    plan = _certificate.prepare(gram, start, side, samples, share, seed)
+
+    def candidate(fall):
+        epsilon = start + fall / -found.d_epsilon
+        return max(epsilon, 0.0), gram, max(epsilon, 0.0)
+
+    epsilon, _ = _first_certified(
+        candidate, found, delta, side, samples, failure_probability, seed, checkpoint
+    )
+    return Certificate(epsilon, failure_probability, samples, METHOD)
+
+
+def _first_certified(candidate, found, delta, side, samples, failure_probability, seed, checkpoint):
+    """The first candidate that passes: (what was looked for, the certified upper bound on delta there).
+
+    candidate(fall) : (what is looked for, gram, epsilon) where log delta is less by `fall`, about, than at the start.
+    found : the line estimate at the start.
+
+    The candidates are fixed before any is tried on fresh samples, and each has its part of the failure probability: the
+    one that is returned does not satisfy delta with probability at most failure_probability.
+    """
+    share = failure_probability / len(_MARGINS)
+    _, gram, epsilon = candidate(0.0)
+    plan = _certificate.prepare(gram, epsilon, side, samples, share, seed)
     excess = _certificate.overshoot(plan, samples, share)
-    doubt = float(plan.pilot.std()) / math.sqrt(samples) / float(plan.pilot.mean()) + _START_ERROR
+    spread = float(plan.pilot.std()) / math.sqrt(samples) / float(plan.pilot.mean())
+    doubt = math.hypot(spread, found.relative_error)
+    size = getattr(plan.sampler, "size", None)  # a problem so close by would get the same
     for attempt, margin in enumerate(_MARGINS):
-        # By so much delta has to fall from `start`, where it is about `delta` (less where start is 0).
+        # By so much delta has to fall from the start.
         fall = math.log(excess * (1 + margin * doubt)) + found.log_value - math.log(delta)
-        epsilon = start + max(fall, 0.0) / -found.d_epsilon
-        plan = _certificate.prepare(gram, epsilon, side, samples, share, seed)
+        place, gram, epsilon = candidate(fall)
+        plan = _certificate.prepare(gram, epsilon, side, samples, share, seed, size)
         path = None if checkpoint is None else f"{checkpoint}.{attempt}.{side}.npz"
-        if _certificate.run(plan, samples, share, seed, (attempt, int(side == "add")), path).upper <= delta:
-            return Certificate(epsilon, failure_probability, samples, METHOD)
+        result = _certificate.run(plan, samples, share, seed, (attempt, int(side == "add")), path)
+        if result.upper <= delta:
+            return place, result.upper
     raise ValueError(
-        f"samples must be more to certify an epsilon up to {epsilon:.6g} at delta={delta!r}; got {samples!r}"
+        f"samples must be more to certify delta={delta!r}: no candidate up to {place:.6g} passed; got {samples!r}"
     )

@@ -27,8 +27,8 @@ from ._proposal_add import AddProposal
 
 BLOCKS = 16  # independent blocks, whose scatter gives the standard error
 _PILOT, _RUN = 2, 3  # first keys of the random streams
-_FEWEST, _MOST = 32, 2**17  # lines of a block, of all blocks unless a number of them is asked for
-_WORK = 2**24  # lines times batches, beyond which that number falls
+_FEWEST, _MOST = 32, 2**16  # lines of a block, of all blocks unless a number of them is asked for
+_WORK = 2**30  # lines times batches squared, beyond which that number falls
 _STEPS = 60
 _LOWEST = -1e4  # log of the smallest delta of a fixed batch that is looked at
 _CLOSE = 0.1  # in log delta: the last step of Newton's method may be so long
@@ -98,8 +98,8 @@ class Sampled:
 def estimate(gram, epsilon, side, *, seed=0, samples=None, relative_error=0.01) -> Sampled:
     """Log delta by 16 independent blocks of lines.
 
-    samples : lines in all, rounded up to a multiple of 16; None for as many as the error asks for, up to 2^17
-        (with more than 128 batches 2^24 over their number, but at least 2^13).
+    samples : lines in all, rounded up to a multiple of 16; None for as many as the error asks for, up to 2^16
+        (with more than 128 batches 2^30 over their square, but at least 2^11).
     relative_error : the standard error over the value that is aimed at, 1e-5 to 0.5; ignored with `samples`.
         Where the lines do not suffice for it, that of the result is larger.
     """
@@ -116,7 +116,7 @@ def run(estimator, *, samples=None, relative_error=0.01) -> Sampled:
     # Lattice points need fewer lines than the variance of single ones says, the more so where it is small.
     wanted = estimator.relative_variance / relative_error**2 / BLOCKS
     wanted *= 0.6 if estimator.relative_variance > 0.3 else 0.25
-    most = min(max(_WORK // len(estimator.gram), _MOST >> 4), _MOST) // BLOCKS
+    most = min(max(_WORK // len(estimator.gram) ** 2, _MOST >> 5), _MOST) // BLOCKS
     size = _rounded(wanted, most)
     blocks = _blocks(estimator, size, 0)
     for attempt in range(1, 64):
@@ -150,8 +150,12 @@ def _blocks(estimator, size, attempt):
 def _summary(estimator, blocks, size):
     value, by_sigma, by_epsilon = np.mean(blocks, axis=0)
     error = np.std(blocks[:, 0], ddof=1) / math.sqrt(BLOCKS)
+    log_value = estimator.log_scale + math.log(value)
+    if estimator.side == "add" and log_value > -math.log(2):
+        # What is missing to 1 lies on few lines: as if one more line had found all of it.
+        error = math.hypot(error, value / (size * BLOCKS))
     return Sampled(
-        estimator.log_scale + math.log(value),
+        log_value,
         float(error / value),
         size * BLOCKS,
         float(by_sigma / value),

@@ -26,7 +26,7 @@ from ._scipy import special
 
 LADDER = (0.0, 1.5, 3.0, 6.0, 12.0, np.inf)
 SADDLES = "saddles"
-_CLUSTERS = (0.0, 1.5, 3.0, 6.0, np.inf)  # beside saddles
+_CLUSTERS, _FEW = (0.0, 1.5, 3.0, 6.0, np.inf), (0.0, 3.0, np.inf)  # beside saddles; for very many bins
 _TUPLES = (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 _TUPLE_SPREAD = 0.2  # largest relative variance of a tuple's weight; where it is more, it is far more
 _MOST_TUPLES = 2
@@ -124,7 +124,7 @@ class RemoveProposal:
 
     def offered(self):
         """Kinds of groups to choose from."""
-        return (*_TUPLES, *_CLUSTERS, SADDLES) if len(self.gram) <= _MANY else (*_TUPLES, *LADDER)
+        return (*_TUPLES, *_CLUSTERS, SADDLES) if len(self.gram) <= _MANY else (*_TUPLES, *_FEW)
 
     def _take(self, groups, shares):
         self.kinds = [group.kind for group, share in zip(groups, shares) if share > 0]

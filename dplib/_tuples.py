@@ -40,6 +40,10 @@ _LARGEST_DIAGONAL = 600.0  # so that the largest exponential anywhere on the lin
 _ALLOWANCE = 1e-9
 
 
+class OutOfRange(ValueError):
+    """Modes beyond what doubles resolve."""
+
+
 @dataclass(frozen=True)
 class Factor:
     """A matrix whose exact Gram matrix is, entry by entry, at least the one given [M-K].
@@ -95,7 +99,7 @@ class RemoveSampler:
 
     def __call__(self, rng, index=0):
         """BLOCK independent samples in [0, 1]."""
-        counts = _draw_counts(self, rng)
+        counts = self.draw_counts(rng)
         normals, valid = _normals(rng, (len(counts), self.factor.rows.shape[1]))
         offsets = rng.random(len(counts))
         noise = normals @ self.factor.rows.T
@@ -109,13 +113,21 @@ class RemoveSampler:
             slopes = np.broadcast_to(self.factor.gram @ self.common, forces.shape)
             along = noise @ self.common
         base = forces - self.factor.gram.diagonal() / 2 + noise - along[:, None] * slopes
-        logs = _log_ratios(self.law, forces, forms) - math.log(self.bound)
+        logs = self.log_ratios(forces, forms) - math.log(self.bound)
         result = np.empty(len(counts))
         for start in range(0, len(counts), _ROWS):
             part = slice(start, start + _ROWS)
             result[part] = self._line(base[part], slopes[part], offsets[part], logs[part])
         result *= math.exp(self.log_slack + (self.law.size + 1) * self.slack)
         return _capped(result, valid)
+
+    def draw_counts(self, rng):
+        """How often each index stands in each tuple; shape (BLOCK, b)."""
+        return _draw_counts(self, rng)
+
+    def log_ratios(self, forces, forms):
+        """log rho of tuples with forces = k s, forms = k^2 q."""
+        return _log_ratios(self.law, forces, forms)
 
     def _line(self, base, slopes, offsets, logs):
         """sum_i step phi(t_i) payoff(t_i) over the lattice t_i = step (i + offset) inside the reach."""
@@ -138,23 +150,48 @@ class RemoveSampler:
         return np.bincount(paying[0], terms, len(base)) * (self.step / math.sqrt(2 * math.pi))
 
 
+class PlainSampler(RemoveSampler):
+    """Tuples of one index: a bin, drawn with equal chances. The payoff is at most 1, the best bound where delta is near 1."""
+
+    def draw_counts(self, rng):
+        bins = len(self.factor.gram)
+        return np.eye(bins)[rng.integers(bins, size=BLOCK)]
+
+    def log_ratios(self, forces, forms):
+        return np.zeros(len(forces))
+
+
+def plain_sampler(factor, epsilon):
+    """The sampler of the remove direction without tuples. Raises OutOfRange beyond what doubles resolve."""
+    zero, one = np.zeros(1), np.ones(1)
+    law = TupleLaw(1, zero, one, np.zeros((1, len(factor.gram))), zero, 0.0)
+    slack, log_slack, missed = _rounding(factor, law, None)
+    _check_range(factor, slack, log_slack, 0.0, 1)
+    return PlainSampler(epsilon, factor, law, math.exp(_ALLOWANCE + 2 * log_slack), slack, log_slack, missed)
+
+
 def remove_sampler(factor, epsilon, law, common=False):
     """The sampler of the remove direction for one tuple law; common: with one direction for all lines.
 
-    Raises ValueError beyond what doubles resolve.
+    Raises OutOfRange beyond what doubles resolve.
     """
-    k, largest = law.size, float(factor.gram.diagonal().max())
+    k = law.size
     weights, slope = common_direction(factor.gram) if common else (None, 0.0)
     slack, log_slack, missed = _rounding(factor, law, weights)
     log_payoff = (k - 1) * math.log1p(-1 / k) - math.log(k) + (1 - k) * epsilon
     log_bound = law.log_ratio + log_payoff + _ALLOWANCE + 2 * log_slack
-    if max(slack, log_slack) > _LARGEST_SLACK or largest > _LARGEST_DIAGONAL or log_bound > _LARGEST_LOG:
-        raise ValueError(
-            f"gram must be small enough for double precision with tuples of {k}; got entries up to {largest:.3g}"
-        )
+    _check_range(factor, slack, log_slack, log_bound, k)
     peak = line_peak(k, slope) if common else 1.0
     bound = math.exp(log_bound) * peak
     return RemoveSampler(epsilon, factor, law, bound, slack, log_slack, missed, peak, weights)
+
+
+def _check_range(factor, slack, log_slack, log_bound, size):
+    largest = float(factor.gram.diagonal().max())
+    if max(slack, log_slack) > _LARGEST_SLACK or largest > _LARGEST_DIAGONAL or log_bound > _LARGEST_LOG:
+        raise OutOfRange(
+            f"gram must be small enough for double precision with tuples of {size}; got entries up to {largest:.3g}"
+        )
 
 
 def common_direction(gram):
@@ -342,7 +379,7 @@ def add_sampler(factor, epsilon):
     # Normals, used twice, and the points on the line, which are resolved to 6e-10.
     slack += 3e-10 * norm * math.sqrt(bins + 1) + 1e-9 * norm
     if slack > _LARGEST_SLACK:
-        raise ValueError(f"gram must be small enough for double precision; got entries up to {largest:.3g}")
+        raise OutOfRange(f"gram must be small enough for double precision; got entries up to {largest:.3g}")
     bound = float(special.ndtr(-threshold)) * (1 + _ALLOWANCE)
     return AddSampler(epsilon, factor, bound, slack, threshold, gram @ omega / length, omega / length)
 

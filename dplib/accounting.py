@@ -103,12 +103,7 @@ def check_request(direction, method, **target):
 
 def _prepare(composition, direction, method, **target):
     value = check_request(direction, method, **target)
-    return merged(composition), value, decisive(direction)
-
-
-def decisive(direction):
-    """The direction to compute. Of "both", remove is the larger one at every epsilon >= 0, composed or not [C-9m]."""
-    return "remove" if direction == "both" else direction
+    return merged(composition), value, check.side(direction)
 
 
 def merged(composition):
@@ -119,8 +114,7 @@ def merged(composition):
         pairs = [(mixture, rounds) for mixture, rounds in composition]
     except (TypeError, ValueError) as error:
         raise TypeError(
-            "composition must be a Mixture or a list of (Mixture, rounds) pairs; "
-            f"got {composition!r}"
+            f"composition must be a Mixture or a list of (Mixture, rounds) pairs; got {composition!r}"
         ) from error
     if not pairs:
         raise ValueError("composition must not be empty")
@@ -185,6 +179,7 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
             return None
     if len(parts) == 1 and parts[0][1] == 1:
         return _one_round_log_delta(parts[0][0], epsilon, direction)
+
     def by_contour():
         return contour.side_log_delta(parts, epsilon, direction)
 

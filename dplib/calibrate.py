@@ -130,7 +130,7 @@ class _Solver:
 
     def __init__(self, mechanism, epsilon, delta, direction, method, tolerance):
         self.mechanism, self.epsilon, self.method, self.tolerance = mechanism, epsilon, method, tolerance
-        self.target, self.side = math.log(delta), accounting.decisive(direction)
+        self.target, self.side = math.log(delta), check.side(direction)
         parts = accounting.merged(mechanism.composition())
         # Without noise: removed, the loss is infinite exactly where a sensitivity is positive;
         # added, it is -log_floor, the loss of never being sampled.

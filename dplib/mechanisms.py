@@ -281,7 +281,7 @@ class MatrixMechanism:
         slack = 0.1 * _MARGIN * (1 - share) * delta
         for _ in range(4):
             groups = self._rows(share * delta, tail_bound, slack, checkpoint)
-            found = [self._side_epsilon(rows, delta, accounting.decisive(direction)) for rows in groups]
+            found = [self._side_epsilon(rows, delta, check.side(direction)) for rows in groups]
             value, excess = (max(numbers) for numbers in zip(*found))
             if excess <= 1:
                 return UpperBound(value, _method(groups))

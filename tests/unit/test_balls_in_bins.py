@@ -223,7 +223,7 @@ def test_certified_epsilon_is_a_little_above_the_estimate(tmp_path):
 
 def test_where_no_candidate_is_certified_more_samples_are_asked_for(monkeypatch):
     monkeypatch.setattr(dplib._certified, "_MARGINS", (-6.0,))
-    with pytest.raises(ValueError, match="samples must be more to certify an epsilon up to"):
+    with pytest.raises(ValueError, match="samples must be more to certify delta=0.001: no candidate up to"):
         SMALL.epsilon(1e-3, method="certificate", samples=2**12)
 
 

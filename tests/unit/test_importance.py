@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dplib import _bins, _importance, _line, _streams, gaussian, matrices
+from dplib import _bins, _importance, _line, _proposal, _saddles, _streams, gaussian, matrices
 from dplib._importance import Estimator, block_task, estimate, run, solve_epsilon, solve_scale
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "bnb.json").read_text())["values"]
@@ -166,6 +166,83 @@ def test_one_per_cent_takes_few_lines_where_several_bins_matter_together():
     for i in (5, 9):  # 64 bands at epsilon = 4, 16 bands at 1
         found = estimate(reference_gram(i), REFERENCE[i]["eps"], "remove")
         assert found.relative_error <= 0.01 and found.samples <= 2**16
+
+
+# --- where the integrand is largest ------------------------------------------------------------------------
+
+
+def test_saddles_are_the_nearest_points_of_the_region():
+    """[A-17] x = sum of the modes in proportion to the shares of the bins in w there: stationary on w = e^epsilon."""
+    gram = _bins.gram(matrices.optimal_counting(128, bands=8), 128, 1) / 9
+    level = 1.0 + math.log(128)
+    profile = _saddles.settled(gram, level, 128)
+    rest = np.broadcast_to(-gram.diagonal() / 2, profile.shape)
+    distance, shares, _, _ = _line.crossing(rest, profile @ gram, level, np.inf)
+    inner = slice(20, 108)
+    assert np.abs(shares - profile)[inner].max() < 2e-3
+    # From single bins the same points are found as from clusters.
+    assert np.abs(profile[:128] - profile[128:])[inner].max() < 0.01
+    combination = profile[inner] * distance[inner, None]
+    axes, stretches = _saddles.axes(gram, combination, np.random.default_rng(0))
+    for point, directions in zip(combination[::20], axes[::20]):
+        assert directions @ gram @ directions.T == pytest.approx(np.eye(len(directions)), abs=1e-6)
+        assert np.abs(directions @ gram @ point).max() < 1e-6
+    # The curvatures against an eigenvalue problem of full size; the first one, of moving the cluster, counts as 0.75.
+    p, tilt = profile[64], distance[64]
+    root = np.linalg.cholesky(gram + 1e-12 * np.eye(128))
+    hessian = root.T @ (np.diag(p) - np.outer(p, p)) @ root
+    normal = root.T @ p / np.linalg.norm(root.T @ p)
+    across = np.eye(128) - np.outer(normal, normal)
+    curvature = np.linalg.eigvalsh(across @ hessian @ across)[::-1] * tilt
+    assert curvature[0] == pytest.approx(1.0, abs=0.05)
+    assert 1 - stretches[44, :6] ** -2.0 == pytest.approx(np.clip(curvature[:6], 0, 0.75), abs=0.03)
+
+
+@pytest.mark.parametrize(("sigma", "known"), [(4.0, -95.086), (3.0, -54.588)])
+def test_far_tails_of_few_bands(sigma, known):
+    """[A-17] 8 bands, one epoch, delta = 5e-42 and 2e-24: some ten thousand lines; from other seeds and more lines."""
+    gram = _bins.gram(matrices.optimal_counting(128, bands=8), 128, 1) / sigma**2
+    found = estimate(gram, 1.0, "remove", samples=4096)
+    assert found.log_value == pytest.approx(known, abs=4 * found.relative_error + 0.01)
+    assert found.relative_error < 0.06
+
+
+def test_saddles_take_part_only_where_memory_allows(monkeypatch):
+    gram = reference_gram(8)
+    with_them = Estimator(gram, 2.0, "remove")
+    monkeypatch.setattr(_proposal, "_MANY", 1)
+    without = Estimator(gram, 2.0, "remove")
+    assert _proposal.SADDLES in with_them.proposal.kinds
+    assert _proposal.SADDLES not in without.proposal.kinds
+    values = [run(each, samples=4096) for each in (with_them, without)]
+    assert values[0].log_value == pytest.approx(
+        values[1].log_value, abs=4 * math.hypot(values[0].relative_error, values[1].relative_error)
+    )
+
+
+def test_lines_are_limited(monkeypatch):
+    """Where the lines do not suffice for the error that is asked for, the result has the error that it has."""
+    monkeypatch.setattr(_importance, "_MOST", 2**11)
+    estimator = Estimator(reference_gram(9), REFERENCE[9]["eps"], "remove")
+    found = run(estimator, relative_error=1e-5)
+    assert found.samples <= _importance._MOST and found.relative_error > 1e-5
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_add_near_one_has_an_honest_error(epsilon):
+    """[N-3.2] 1 - delta = E_Q min(1, e^epsilon w), from draws of (P + Q) / 2, for which that is bounded."""
+    bins, square, count = 16, 40.0, 200_000
+    rng = np.random.default_rng(1)
+    y = rng.standard_normal((count, bins)) * math.sqrt(square)
+    half = rng.random(count) < 0.5
+    y[np.nonzero(half)[0], rng.integers(bins, size=half.sum())] += square
+    log_w = np.log(np.mean(np.exp(y - square / 2), axis=1))
+    missing = np.exp(np.minimum(0.0, epsilon + log_w) - np.logaddexp(0, log_w) + math.log(2))
+    for seed in range(6):
+        found = estimate(square * np.eye(bins), epsilon, "add", seed=seed)
+        error = math.hypot(found.relative_error, missing.std() / math.sqrt(count))
+        assert abs(-math.expm1(found.log_value) - missing.mean()) < 4 * error
+        assert found.relative_error < 0.01
 
 
 def test_small_deltas_keep_their_magnitude():

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dplib import _betting, _certificate, _tuples, gaussian
+from dplib import _betting, _certificate, _certified, _importance, _tuples, gaussian
 from dplib._range import Shares, fit
 from dplib._streams import generator
 
@@ -311,7 +311,7 @@ def test_coverage():
 
 def test_certify_both_sides():
     gram = bands(16, 8, 0.5)
-    both = _certificate.certify_sides(gram, 1.0, ("remove", "add"), 2**14, 1e-6, 1)
+    both = [_certificate.certify(gram, 1.0, side, 2**14, 1e-6, 1) for side in ("remove", "add")]
     for result in both:
         assert result.mean + 3 * result.standard_error < result.upper < 1.2 * result.mean
         assert result.upper <= result.bound
@@ -347,44 +347,63 @@ def test_unused_samples_do_not_matter(tmp_path):
 def test_budget_too_small():
     """The error says how many samples would do, and so many do."""
     gram = bands(16, 8, 0.5)
-    mean = _certificate.certify(gram, 1.0, "remove", 2**13, 1e-2, 1, tuple_size=5).mean
-    with pytest.raises(ValueError, match=r"samples must be about \S+ for an upper bound of"):
-        _certificate.certify(gram, 1.0, "remove", 2**11, 1e-9, 1, tuple_size=5, target=1.04 * mean)
-    assert (
-        _certificate.certify(gram, 1.0, "remove", 2**16, 1e-9, 1, tuple_size=5, target=1.04 * mean).upper
-        <= 1.04 * mean
-    )
-    with pytest.raises(ValueError, match="target must be above delta"):
-        _certificate.certify(gram, 1.0, "remove", 2**13, 1e-9, 1, tuple_size=5, target=0.9 * mean)
+    with pytest.raises(ValueError, match=r"samples must be about \S+ for an upper bound within 2 times") as error:
+        _certificate.certify(gram, 1.0, "remove", 64, 1e-9, 1, tuple_size=5)
+    many = int(float(str(error.value).split("about ")[1].split()[0]))
+    result = _certificate.certify(gram, 1.0, "remove", many, 1e-9, 1, tuple_size=5)
+    assert result.mean < result.upper < 2.5 * result.mean
     with pytest.raises(ValueError, match=r"samples must be more than .* within 2 times delta"):
         _certificate.certify(np.eye(64), 3.0, "add", 2**12, 1e-9, 1)
-    loose = _certificate.certify(np.eye(64), 3.0, "add", 2**12, 1e-9, 1, enough=1e-3)
-    assert loose.mean < loose.upper <= 1e-3
 
 
-def test_smallest_certified():
-    """The noise multiplier certifies the target in every direction, and little more than the estimate's."""
-    gram, epsilon, delta = bands(6, 4, 4.0), 1.0, 1e-3
-    low, high = 1.0, 4.0
-    for _ in range(20):  # the root of a small quasi-exact estimate, by plain sampling of lines
-        middle = math.sqrt(low * high)
-        estimate = _small_pilot(gram / middle**2, epsilon)
-        low, high = (middle, high) if estimate > delta else (low, middle)
-    noise, results = _certificate.smallest_certified(
-        gram, epsilon, delta, high, 6.0, samples=2**14, failure_probability=1e-6
-    )
-    assert high < noise < 1.1 * high
-    assert all(result.upper <= delta for result in results)
-    assert all(result.failure_probability == pytest.approx(1e-6 / 3) for result in results)
-    with pytest.raises(ValueError, match="start must be about where delta is"):
-        _certificate.smallest_certified(gram, epsilon, delta, 0.8 * high, 6.0, samples=2**13)
-    with pytest.raises(ValueError, match="samples must be"):
-        _certificate.smallest_certified(gram, epsilon, delta, high, 6.0, samples=20)
+@pytest.mark.parametrize("side", ["remove", "add"])
+def test_smallest_noise_and_epsilon(side):
+    """[A-15] The candidate passes at the target, and little more noise, or epsilon, is asked for than estimated."""
+    gram, epsilon, delta = bands(6, 4, 4.0), 1.0, 1e-2
+    options = {"samples": 2**14, "failure_probability": 1e-6, "seed": 0, "checkpoint": None}
+    start, error = _importance.solve_scale(gram, epsilon, delta, side)
+    noise, result = _certified.smallest_noise(gram, epsilon, delta, side, **options)
+    assert start - 4 * error < noise < 1.1 * start
+    assert result.upper <= delta and result.failure_probability == 1e-6
+    found = _certified.smallest_epsilon(gram / noise**2, delta, side, **options)
+    assert found.upper == pytest.approx(epsilon, rel=0.1)
+    again = _certificate.certify(gram / noise**2, found.upper, side, 2**14, 1e-6, 99)
+    assert again.mean - 4 * again.standard_error < delta
+    assert _certified.smallest_epsilon(gram / 1e4, 0.1, side, **options).upper == 0.0
 
 
-def _small_pilot(gram, epsilon):
-    sampler = remove(gram, epsilon, 4)
-    return draw(sampler, 1).mean() * sampler.bound
+def test_candidates_that_fail_are_refused(monkeypatch):
+    monkeypatch.setattr(_certificate, "overshoot", lambda *_: 0.5)  # a prediction that is far too good
+    options = {"samples": 2**12, "failure_probability": 1e-6, "seed": 0, "checkpoint": None}
+    with pytest.raises(ValueError, match="samples must be more to certify delta=0.01"):
+        _certified.smallest_noise(bands(6, 4, 4.0), 1.0, 1e-2, "remove", **options)
+
+
+# --- delta near 1 ------------------------------------------------------------------------------------------
+
+
+def test_one_index_where_delta_is_near_one():
+    """[A-15] Tuples of one index have payoffs of at most 1: with little noise the bound stays close to delta."""
+    for bins, square in ((4, 20.0), (16, 45.0)):
+        gram = square * np.eye(bins)
+        result = _certificate.certify(gram, 1.0, "remove", 2**14, 1e-6, 1)
+        estimate = math.exp(_importance.estimate(gram, 1.0, "remove", relative_error=1e-3).log_value)
+        assert result.size == 1 and result.bound == pytest.approx(1)
+        assert result.mean == pytest.approx(estimate, abs=5 * result.standard_error + 3e-3)
+        assert estimate - 3e-3 < result.upper < 1.01 * estimate
+
+
+def test_plain_sampler_agrees_with_tuples():
+    """[A-15] k = 1 against k = 3: the same mean, and never above the bound."""
+    factor = _tuples.factor(bands(9, 4, 1.5))
+    plain = _tuples.plain_sampler(factor, 0.7)
+    values, others = draw(plain, 8), draw(remove(bands(9, 4, 1.5), 0.7, 3), 8)
+    bound = remove(bands(9, 4, 1.5), 0.7, 3).bound
+    error = math.hypot(values.std(), bound * others.std()) / math.sqrt(len(values))
+    assert abs(values.mean() * plain.bound - others.mean() * bound) < 4 * error
+    assert values.max() <= 1.0
+    with pytest.raises(_tuples.OutOfRange):
+        _tuples.plain_sampler(_tuples.factor(np.eye(3) * 1e4), 1.0)
 
 
 def test_small_epsilon_takes_long_tuples():
@@ -397,8 +416,10 @@ def test_small_epsilon_takes_long_tuples():
 
 
 def test_hardly_any_noise():
-    """The bound never exceeds 1, and a delta of nearly 1 is no error."""
-    assert _certificate.certify(np.full((1, 1), 26.6), 0.1, "remove", 2**13, 1e-3, 1).upper == 1.0
+    """[C-6] The bound never exceeds 1, and a delta of nearly 1 is no error."""
+    upper = _certificate.certify(np.full((1, 1), 26.6), 0.1, "remove", 2**13, 1e-3, 1).upper
+    assert gaussian.delta(math.sqrt(26.6), 0.1) < upper < 0.992
+    assert _certificate.certify(np.full((1, 1), 300.0), 0.1, "remove", 2**13, 1e-3, 1).upper == 1.0
 
 
 def test_workers_do_not_matter():
