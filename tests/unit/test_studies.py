@@ -138,7 +138,7 @@ def test_an_optimised_encoder_computed_again(study):
 
 
 def test_load_and_find(study):
-    assert studies.names() == ["encoders"]
+    assert "encoders" in studies.names()
     assert find(study["points"], epsilon=1.0, method="poisson", bands=1)[0]["kind"] == "certified"
     assert find(study["points"], epsilon=-1.0) == []
     with pytest.raises(ValueError, match="no row of the table has a value named 'epsilom'"):
