@@ -121,9 +121,10 @@ def _dense_gram_slope(array, weights):
 def _dense_log_error(array, largest, smooth):
     """B = A C^-1 changes by -B dC C^-1."""
     n = len(array)
-    inverse = linalg.solve_triangular(array, np.eye(n), lower=True, check_finite=False)
-    decoder = np.cumsum(inverse, axis=0)
-    top = np.max(np.abs(decoder))
+    with np.errstate(over="ignore", invalid="ignore"):  # as above
+        inverse = linalg.solve_triangular(array, np.eye(n), lower=True, check_finite=False)
+        decoder = np.cumsum(inverse, axis=0)
+        top = np.max(np.abs(decoder))
     if not np.isfinite(top) or top > 1e150:
         return _WORST, np.zeros((n, n))
     decoder /= top

@@ -6,7 +6,7 @@ from . import _jax
 
 
 class Compiled:
-    """`function` of arrays, compiled by JAX at its first call; op by op where its branches depend on values.
+    """`function` of arrays, compiled by JAX at its first call.
 
     name : the argument that the function came in, for the TypeError that it may cause.
     """
@@ -16,20 +16,12 @@ class Compiled:
 
     def __call__(self, *arguments):
         with _jax.double() as jax:
-            arguments = [jax.numpy.asarray(value) for value in arguments]
+            if self.run is None:
+                self.run = jax.jit(self.function)
             try:
-                if self.run is None:
-                    return self._first(jax, arguments)
-                return self.run(*arguments)
+                return self.run(*(jax.numpy.asarray(value) for value in arguments))
             except TypeError as error:
                 raise TypeError(
-                    f"{self.name} must be a function that JAX can differentiate, written with jax.numpy: {error}"
+                    f"{self.name} must be a function that JAX can differentiate, written with jax.numpy, without "
+                    f"branches on values: {error}"
                 ) from error
-
-    def _first(self, jax, arguments):
-        self.run = jax.jit(self.function)
-        try:
-            return self.run(*arguments)
-        except jax.errors.JAXTypeError:
-            self.run = self.function
-            return self.run(*arguments)

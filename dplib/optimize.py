@@ -168,21 +168,24 @@ def optimize(
         epochs=epochs,
         history=np.array(problem.history).reshape(-1, 2),
         parameters=x if callable(encoder_family) else None,
+        start=None if noise.log_sigma is None else math.exp(noise.log_sigma),
         seed=seed,
     )
 
 
 def validated(
-    encoder, table, objective, *, epsilon, delta, batches_per_epoch, epochs, history, parameters=None, seed=0
+    encoder, table, objective, *, epsilon, delta, batches_per_epoch, epochs, history, parameters=None, start=None, seed=0
 ):
     """`Optimized` for an encoder that somebody found: its noise multiplier and objective from fresh lines.
 
-    table : what the encoder is made from, coefficients (n,) or array (n, n), entries at least 0. Others as for `optimize`.
+    table : what the encoder is made from, coefficients (n,) or array (n, n), entries at least 0. start : None, or about
+        the noise multiplier. Others as for `optimize`.
     """
     goal = _objectives.make(objective)
     sigma, error = _importance.solve_scale(
-        _slopes.gram(table, batches_per_epoch), epsilon, delta, "remove", seed=2**62 + seed, relative_error=_VALIDATION
-    )
+        _slopes.gram(table, batches_per_epoch), epsilon, delta, "remove",
+        seed=2**62 + seed, relative_error=_VALIDATION, start=start,
+    )  # fmt: skip
     error = abs(goal.noise_slope(table, sigma)) * error / sigma
     value = Objective(goal.value(table, sigma), error)
     return Optimized(encoder, sigma, value, history, batches_per_epoch, epochs, parameters)
@@ -198,7 +201,7 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0
     Returns (float, array of the shape of the table). Estimates: the error falls a little faster than 1 / sqrt(lines).
     """
     epsilon, delta = check.real("epsilon", epsilon, above=0, at_most=1e100), check.delta(delta)
-    table = check.matrix("table", table) if np.ndim(table) == 2 else check.vector("table", table)
+    table = _table(table)
     b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
     if len(table) % b:
         raise ValueError(f"table must have a multiple of batches_per_epoch ({b}) rows; got {len(table)}")
@@ -210,6 +213,14 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0
     log_sigma, weights = noise.at(gram)
     sigma = math.exp(log_sigma)
     return sigma, sigma * _log_slope(table, gram, weights)
+
+
+def _table(values):
+    try:
+        flat = np.ndim(values) < 2
+    except ValueError:  # rows of different lengths
+        flat = False
+    return check.vector("table", values) if flat else check.matrix("table", values)
 
 
 def _scheme(batches_per_epoch, epochs):
@@ -237,7 +248,9 @@ class _Noise:
     def draw(self, gram, number, log_sigma=None, stream=_STREAM):
         """New lines for this Gram matrix, drawn at this noise; None: first find out how much it is, about."""
         if log_sigma is None:
-            self.log_sigma = log_sigma = self._rough(gram)
+            log_sigma = self._rough(gram)
+        if self.log_sigma is None:
+            self.log_sigma = log_sigma
         rng = _streams.generator(self.seed + number, (stream,), 0)
         self.moving = MovingLines(gram / math.exp(2 * log_sigma), self.epsilon, rng, self.lines)
 

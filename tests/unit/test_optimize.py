@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy import special
+from scipy.optimize import brentq
 
 import dplib
-from dplib import _bins, _streams, matrices, optimize, utility
+from dplib import _bins, _streams, gaussian, matrices, optimize, utility
 from dplib._moving import MovingLines
 
 TARGET = {"epsilon": 1.0, "delta": 1e-4, "batches_per_epoch": 8, "epochs": 4}
@@ -77,6 +79,250 @@ def test_history_and_text(found):
     assert 0 < found.objective.standard_error < 0.01 * found.objective
 
 
+def test_a_result_makes_its_mechanism(found):
+    """Its estimated noise and a certified one, which is larger and a guarantee."""
+    mechanism = found.mechanism()
+    assert mechanism == dplib.BallsInBins(found.encoder, found.noise_multiplier, 8, 4)
+    safe = dplib.calibrate(mechanism, epsilon=1.0, delta=1e-4, method="certificate", samples=2**16)
+    assert found.noise_multiplier < safe.noise_multiplier < 1.05 * found.noise_multiplier
+
+
+# --- the implicit gradient -----------------------------------------------------------------------------
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
+
+
+def exact_delta(c, sigma, epsilon):
+    """Remove, two batches, two epochs: closed form along the first mode, Gauss-Hermite across it."""
+    first = np.cumsum(c.reshape(2, 2), axis=0).ravel()
+    modes = np.array([first, np.append(0.0, first[:-1])])
+    (a, _), (p, q) = np.linalg.cholesky(modes @ modes.T) / sigma
+
+    def excess(t):
+        return np.logaddexp(a * t - a * a / 2, p * t + q * NODES - (p * p + q * q) / 2) - math.log(2) - epsilon
+
+    low, high = np.full(80, -60.0), np.full(80, 60.0)
+    for _ in range(80):
+        middle = (low + high) / 2
+        above = excess(middle) > 0
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    there = (special.ndtr(a - high) + np.exp(q * NODES - q * q / 2) * special.ndtr(p - high)) / 2
+    return WEIGHTS @ (there - math.exp(epsilon) * special.ndtr(-high)) / WEIGHTS.sum()
+
+
+def test_the_implicit_gradient_is_that_of_the_exact_noise():
+    """[N-grad] By lines, against central differences of the noise solved from a quadrature; sigma to 1e-5, too."""
+    c = np.array([1.0, 0.4, 0.25, 0.15])
+
+    def noise(c):
+        return brentq(lambda sigma: math.log(exact_delta(c, sigma, 1.0) / 1e-2), 0.5, 20, xtol=1e-14)
+
+    sigma, slope = optimize.noise_slope(c, epsilon=1.0, delta=1e-2, batches_per_epoch=2, lines=2**17)
+    steps = 1e-5 * np.eye(4)
+    exact = [(noise(c + step) - noise(c - step)) / 2e-5 for step in steps]
+    assert sigma == pytest.approx(noise(c), rel=1e-5)
+    assert slope == pytest.approx(exact, rel=2e-5)
+
+
+def test_the_implicit_gradient_of_an_array():
+    """[N-grad] Moving a coefficient moves a diagonal: the same noise, and sums along diagonals. b = 4, E = 2."""
+    c = np.array([1.0, 0.5, 0.3, 0.2, 0.15, 0.1, 0.08, 0.05])
+    target = {"epsilon": 1.0, "delta": 1e-2, "batches_per_epoch": 4}
+    sigma, slope = optimize.noise_slope(c, **target)
+    same, table = optimize.noise_slope(matrices.toeplitz(c).entries(), **target)
+    assert same == pytest.approx(sigma, rel=1e-12)
+    assert [np.trace(table, -lag) for lag in range(8)] == pytest.approx(slope, rel=1e-9)
+    assert not np.any(np.triu(table, 1))
+
+
+# --- families and objectives of one's own --------------------------------------------------------------
+
+
+def test_a_function_as_family_finds_the_same_optimum(found):
+    jnp = pytest.importorskip("jax.numpy")
+    nn = pytest.importorskip("jax.nn")
+
+    def softened(x):
+        return jnp.concatenate([jnp.ones(1), nn.softplus(x)])
+
+    first = np.log(np.expm1(np.maximum(matrices.optimal_counting(32).coefficients[1:], 1e-2)))
+    other = optimize.optimize(softened, start=first, **TARGET, lines=256)
+    assert isinstance(other.encoder, matrices.Toeplitz) and other.parameters.shape == (31,)
+    assert float(other.objective) == pytest.approx(float(found.objective), rel=2e-3)
+    assert jnp.asarray(1.0).dtype == np.float32  # nobody's settings were changed
+
+
+def dense_family(n):
+    jnp = pytest.importorskip("jax.numpy")
+    rows, columns = np.tril_indices(n)
+
+    def family(x):
+        return jnp.zeros((n, n)).at[rows, columns].set(jnp.exp(x))
+
+    return family, np.log(matrices.optimal_counting(n).entries()[rows, columns])
+
+
+@pytest.mark.parametrize("objective", ("rmse", "largest_error"))
+def test_dense_encoders_are_better_still(objective):
+    """A triangular array with all entries free: at most the error of Toeplitz encoders."""
+    small = {**TARGET, "batches_per_epoch": 4}
+    family, start = dense_family(16)
+    toeplitz = optimize.optimize(objective=objective, **small, lines=128)
+    dense = optimize.optimize(family, start=start, objective=objective, **small, lines=128)
+    assert isinstance(dense.encoder, matrices.Dense)
+    assert float(dense.objective) < 0.995 * float(toeplitz.objective)
+    error = utility.rmse if objective == "rmse" else utility.largest_error
+    assert error(dense.encoder, dense.noise_multiplier) == pytest.approx(float(dense.objective), rel=1e-9)
+
+
+def test_an_objective_of_ones_own():
+    """The RMSE written with jax.numpy finds what the built-in one finds; noise alone leads to the identity."""
+    jnp = pytest.importorskip("jax.numpy")
+    small = {**TARGET, "batches_per_epoch": 4, "epochs": 2}
+
+    def rmse(c, sigma):
+        array = jnp.stack([jnp.concatenate([jnp.zeros(i), c[: 8 - i]]) for i in range(8)], axis=1)
+        return sigma * jnp.sqrt(jnp.mean(jnp.sum(jnp.cumsum(jnp.linalg.inv(array), axis=0) ** 2, axis=1)))
+
+    built_in = optimize.optimize(**small, lines=128)
+    other = optimize.optimize(objective=rmse, **small, lines=128)
+    assert float(other.objective) == pytest.approx(float(built_in.objective), rel=1e-3)
+    assert other.objective.standard_error == pytest.approx(built_in.objective.standard_error, rel=0.2)
+    least = optimize.optimize(objective=lambda c, sigma: sigma + 0.0 * c[0], **small, lines=128)
+    assert np.max(least.encoder.coefficients[1:]) < 1e-3
+
+
+@pytest.mark.parametrize(
+    "family, message",
+    [
+        (lambda x: x - 1.0, "encoder_family must give entries of at least 0"),
+        (lambda x: x[:3], "encoder_family must give Toeplitz"),
+        (lambda x: 0.0 * x, "encoder_family must give a first coefficient"),
+        (lambda x: x / 0.0, "encoder_family must give finite"),
+        (lambda x: x[:, None] * x, "encoder_family must give a lower-triangular"),
+        (lambda x: np.exp(x), "encoder_family must be a function that JAX"),
+        (lambda x: x if float(x[0]) > 0 else -x, "encoder_family must be a function that JAX"),
+    ],
+)
+def test_bad_families(family, message):
+    pytest.importorskip("jax")
+    with pytest.raises((ValueError, TypeError), match=message):
+        optimize.optimize(
+            family, start=np.full(8, 0.5), epsilon=1.0, delta=1e-2, batches_per_epoch=4, epochs=2, lines=64
+        )
+
+
+@pytest.mark.parametrize(
+    "objective, message",
+    [
+        (lambda c, sigma: c, "objective must be a function that JAX"),
+        (lambda c, sigma: sigma / (c[0] - 1), "objective must be finite"),
+        (lambda c, sigma: float(np.asarray(sigma)), "objective must be a function that JAX"),
+    ],
+)
+def test_bad_objectives(objective, message):
+    pytest.importorskip("jax")
+    with pytest.raises((ValueError, TypeError), match=message):
+        optimize.optimize(
+            objective=objective, epsilon=1.0, delta=1e-2, batches_per_epoch=4, epochs=2, lines=64
+        )
+
+
+# --- buffers of either sign ----------------------------------------------------------------------------
+
+
+def test_a_weight_below_zero_closes_half_of_the_gap():
+    """[N-BLT] Where amplification is weak; no coefficient is below 0."""
+    target = {"epsilon": 16.0, "delta": 1e-5, "batches_per_epoch": 8, "epochs": 8}
+    free = float(optimize.optimize(**target, lines=128).objective)
+    plain = optimize.optimize("buffered_linear_toeplitz", **target, signed=False, lines=128)
+    mixed = optimize.optimize("buffered_linear_toeplitz", **target, lines=128)
+    assert np.all(plain.encoder.output_scale > 0) and np.any(mixed.encoder.output_scale < 0)
+    assert np.all(mixed.encoder.coefficients >= 0)
+    assert free < float(mixed.objective) < free + 0.65 * (float(plain.objective) - free)
+
+
+# --- interruptions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family, stop", [("toeplitz", 4), ("toeplitz", 14), ("buffered_linear_toeplitz", 50)])
+def test_an_interrupted_run_goes_on_to_the_identical_result(tmp_path, monkeypatch, family, stop):
+    target = {"epsilon": 4.0, "delta": 1e-4, "batches_per_epoch": 4, "epochs": 4, "lines": 64}
+    whole = optimize.optimize(family, **target)
+    path, calls = tmp_path / "run.npz", []
+    computed = optimize._Problem._computed
+
+    def counted(self, x):
+        calls.append(len(x))
+        if len(calls) == stop:
+            raise KeyboardInterrupt
+        return computed(self, x)
+
+    monkeypatch.setattr(optimize._Problem, "_computed", counted)
+    with pytest.raises(KeyboardInterrupt):
+        optimize.optimize(family, **target, checkpoint=path)
+    again = optimize.optimize(family, **target, checkpoint=path)
+    assert np.array_equal(again.encoder.coefficients, whole.encoder.coefficients)
+    assert float(again.objective) == float(whole.objective)
+    assert np.array_equal(again.history, whole.history)
+    needed = len(calls)
+    third = optimize.optimize(family, **target, checkpoint=path)
+    assert len(calls) == needed  # all from the record
+    assert float(third.objective) == float(whole.objective)
+    with pytest.raises(ValueError, match="another epsilon"):
+        optimize.optimize(family, **{**target, "epsilon": 3.0}, checkpoint=path)
+
+
+def test_a_record_that_fits_no_longer_is_left(tmp_path):
+    from dplib._progress import Checkpoint
+    from dplib._replay import Record
+
+    path = tmp_path / "run.npz"
+    record = Record(Checkpoint(path))
+    for place in (1.0, 2.0):
+        record.add(np.array([place]), place, np.array([0.5]), (0.1, 0.2))
+    record.save()
+    record = Record(Checkpoint(path))
+    assert record.known(np.array([1.0]))[0] == 1.0
+    assert record.known(np.array([7.0])) is None and len(record.rows) == 1
+
+
+# --- limits --------------------------------------------------------------------------------------------
+
+
+def test_small_epsilon_wants_nearly_independent_noise():
+    """Towards the identity as epsilon falls, towards the encoder without amplification as it grows."""
+    sums = [
+        optimize.optimize(
+            epsilon=epsilon, delta=1e-5, batches_per_epoch=8, epochs=4, lines=64
+        ).encoder.coefficients.sum()
+        for epsilon in (0.1, 1.0, 8.0)
+    ]
+    assert 1 <= sums[0] < 1.2 < sums[1] < sums[2]
+
+
+def test_one_batch_is_the_gaussian_mechanism():
+    """b = 1: no choice of batches, one Gaussian of mean ||C 1||."""
+    result = optimize.optimize(epsilon=1.0, delta=1e-5, batches_per_epoch=1, epochs=6)
+    norm = np.linalg.norm(np.cumsum(result.encoder.coefficients))
+    assert result.noise_multiplier == pytest.approx(norm / gaussian.calibrate(1.0, 1e-5), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"epochs": 1}, {"delta": 1e-12}, {"delta": 0.3}, {"epsilon": 0.01, "delta": 1e-6}, {"epsilon": 200.0}],
+)
+def test_ends_of_the_range(changes):
+    """Better than independent noise, or as good, at the ends of what is allowed."""
+    target = {**TARGET, **changes}
+    result = optimize.optimize(**target, lines=128)
+    alone = dplib.calibrate(
+        dplib.BallsInBins(matrices.identity(8 * target["epochs"]), 1.0, 8, target["epochs"]),
+        epsilon=target["epsilon"], delta=target["delta"], method="estimate",
+    )  # fmt: skip
+    assert float(result.objective) < 1.005 * utility.rmse(alone.encoder, alone.noise_multiplier)
+
+
 def test_bands_and_buffers_come_close(found):
     """Fewer parameters: never better than all coefficients, within the sampling error, and not much worse."""
     banded = optimize.optimize("banded_toeplitz", **TARGET, bands=8, lines=256)
@@ -104,7 +350,16 @@ def test_the_same_seed_gives_the_same_encoder(found):
     "changes, message",
     [
         ({"encoder_family": "dense"}, "encoder_family must be"),
+        ({"encoder_family": 3}, "encoder_family must be"),
+        ({"encoder_family": lambda x: x}, "start must be the first parameters"),
+        ({"encoder_family": lambda x: x, "start": [], "bands": None}, "start must not be empty"),
+        ({"encoder_family": lambda x: x, "start": [1.0], "bands": 2}, "bands must be None"),
         ({"objective": "mse"}, "objective must be"),
+        ({"objective": 2}, "objective must be"),
+        ({"signed": 1}, "signed must be"),
+        ({"checkpoint": 7}, "checkpoint must be"),
+        ({"checkpoint": "no/such/folder/run.npz"}, "checkpoint must be"),
+        ({"start": matrices.toeplitz([1.0, -0.5] + [0.0] * 30, signed=True)}, "start must be a Toeplitz"),
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"delta": 1.0}, "delta must be"),
         ({"batches_per_epoch": 0}, "batches_per_epoch must be"),
@@ -124,3 +379,22 @@ def test_bad_input(changes, message):
     arguments = {"encoder_family": "toeplitz", **TARGET, **changes}
     with pytest.raises((ValueError, TypeError), match=message):
         optimize.optimize(**arguments)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"table": [1.0, 0.5, 0.2]}, "table must have a multiple"),
+        ({"table": [[1.0, 0.5], [0.2]]}, "table must be"),
+        ({"table": [1.0, -0.5]}, "coefficients must be"),
+        ({"epsilon": 0.0}, "epsilon must be"),
+        ({"delta": 0.0}, "delta must be"),
+        ({"batches_per_epoch": 0}, "batches_per_epoch must be"),
+        ({"lines": 3}, "lines must be"),
+        ({"seed": 0.5}, "seed must be"),
+    ],
+)
+def test_bad_input_of_the_slope(changes, message):
+    arguments = {"table": [1.0, 0.5], "epsilon": 1.0, "delta": 1e-2, "batches_per_epoch": 2, **changes}
+    with pytest.raises((ValueError, TypeError), match=message):
+        optimize.noise_slope(arguments.pop("table"), **arguments)
