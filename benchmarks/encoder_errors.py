@@ -15,7 +15,7 @@ from dplib import encoder_baselines, optimize
 TARGET = {"delta": 1e-5, "batches_per_epoch": 128, "epochs": 16}
 REDUCTIONS = {0.25: 0.4, 0.5: 1.3, 1.0: 3.2, 2.0: 6.7, 4.0: 11.5, 8.0: 15.9, 16.0: 16.3}  # per cent
 SLACK = 0.2  # of these, per cent
-BUFFERS = (1, 2, 3, 4)
+BUFFERS = (3, 4)
 GAP = 3.0  # per cent
 
 

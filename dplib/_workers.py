@@ -15,6 +15,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import BrokenExecutor
+from itertools import islice
 
 _SECONDS = 0.5  # of work in a batch
 _GROWTH = 16  # of a batch over the last one: the first items may be the quick ones
@@ -137,7 +138,7 @@ def _spread(function, items, batches):
                 warnings.simplefilter("ignore")  # that what was under way is lost: we know
                 results.close()
         return
-    while part := [call for call, _ in zip(calls, range(2 * batches.workers))]:
+    while part := list(islice(calls, 2 * batches.workers)):
         yield from joblib.Parallel(batch_size=1)(part)
 
 

@@ -24,6 +24,11 @@ def square(setting):
     return setting * setting
 
 
+def leaves_a_file(setting, folder):
+    (folder / f"{setting}.{os.getpid()}.{time.monotonic_ns()}").touch()
+    return setting
+
+
 def fails_at_seven(setting):
     if setting == 7:
         raise KeyError("seven")
@@ -79,6 +84,14 @@ def test_a_thousand_tiny_tasks_travel_in_few_batches(monkeypatch):
         assert sweep(square, range(1000)) == [i * i for i in range(1000)]
         assert time.process_time() - start < 2
     assert len(calls) < 250 and sum(calls) == 1000
+
+
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
+def test_every_setting_is_computed_once(tmp_path, backend):
+    """Also where the backend hands results over in rounds."""
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert sweep(partial(leaves_a_file, folder=tmp_path), range(40), batch_size=1) == list(range(40))
+    assert len(list(tmp_path.iterdir())) == 40
 
 
 def test_slow_tasks_travel_alone():
