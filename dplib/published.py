@@ -240,16 +240,19 @@ class _Descent:
         self.family, self.b, self.epsilon, self.delta = family, batches, epsilon, delta
         largest = objective == "largest_error"
 
+        def gram(x):
+            return gram_of(family.jax_table(x), batches)
+
         def value(x, sigma):
             table = family.jax_table(x)
             return objective(table, sigma) if callable(objective) else sigma * error_of(table, largest)
 
-        def gram(x):
-            return gram_of(family.jax_table(x), batches)
+        def total(x, sigma, by_gram):
+            """(objective, its gradient by x), sigma moving along with the Gram matrix by `by_gram`."""
+            found, (by_x, by_sigma) = jax.value_and_grad(value, argnums=(0, 1))(x, sigma)
+            return found, by_x + jax.vjp(gram, x)[1](by_sigma * by_gram)[0]
 
-        self.gram = jax.jit(gram)
-        self.pulled = jax.jit(lambda x, slope: jax.vjp(gram, x)[1](slope)[0])
-        self.value = jax.jit(jax.value_and_grad(value, argnums=(0, 1)))
+        self.gram, self.total = jax.jit(gram), jax.jit(total)
         low, high = np.array(family.bounds or [(None, None)] * len(family.start), float).reshape(-1, 2).T
         self.bounds = np.nan_to_num(low, nan=-np.inf), np.nan_to_num(high, nan=np.inf)
 
@@ -257,8 +260,7 @@ class _Descent:
         """(objective, noise multiplier, gradient of the objective) at x, from these draws."""
         gram = np.asarray(self.gram(x))
         sigma, by_gram = _noise_and_slope(stream, gram, self.epsilon, self.delta, start=guess, close=_ROOT)
-        value, (by_x, by_sigma) = self.value(x, sigma)
-        gradient = np.asarray(by_x) + float(by_sigma) * np.asarray(self.pulled(x, by_gram))
+        value, gradient = map(np.asarray, self.total(x, sigma, by_gram))
         if not (math.isfinite(value) and np.all(np.isfinite(gradient))):
             raise ValueError(f"objective must be finite, with a finite gradient; got {float(value)!r}")
         return float(value), sigma, gradient
