@@ -12,11 +12,12 @@ from .gaussian import LOG_SQRT_2PI
 from .mixtures import EPS, log_sum_exp
 from .results import NoBracketError
 
-# Gauss-Legendre rules, and the largest product of half a panel and the rate of the integrand
-# on it (the size of its logarithmic derivatives) at which they leave less than 1e-16 of it.
-_RULES = [(0.012, np.polynomial.legendre.leggauss(3)), (0.2, np.polynomial.legendre.leggauss(5))]
+# Gauss-Legendre rules, and up to which r (1 + |u| + m + sqrt V) they are off by at most 2e-15,
+# r half a panel, m and V the posterior mean and the bound on the variance of the shift.
+_RULES = [(0.008, np.polynomial.legendre.leggauss(3)), (0.1, np.polynomial.legendre.leggauss(5))]
 _RULES.append((math.inf, np.polynomial.legendre.leggauss(8)))
-_NODES = 100_000  # held at once
+_NODES = 60_000  # held at once
+_CUTS = 100_000  # half-lattice losses whose panels are held at once
 _MOST_PANELS = 12_000_000  # times components
 _MOST_ROUGH = 20_000
 _FAR = 100.0  # from such u on the density of P is not summed from the loss: the terms would cancel
@@ -124,19 +125,18 @@ class Step:
                 break
         return offset
 
-    def panels(self, h, offset, c):
-        """Integration panels and the rate of the integrand on each, shapes (n + 1,), (n,).
+    def panels(self, h, offset):
+        """Yield integration panels, in parts: (their edges, rate of the integrand on each).
 
         No lattice or half-lattice loss, and no bend, lies inside any of them.
         """
         first = math.ceil((self.low - offset) / (h / 2))
         last = math.floor((self.high - offset) / (h / 2))
-        # The log of the integrand has slope at most |u| + |w| m(u), w = 1 + c or -c, m increasing.
+        # The log of either density has slope at most |u| + m(u), m increasing.
         coarse = np.linspace(self.u_low, self.u_high, 400)
         _, mean = self.mixture.log_ratio_and_slope(coarse)
-        power = 1 + abs(c)
         bend = math.sqrt(max(self.mixture.variance_bound, 1.0))
-        rate = 0.5 * (1 + np.abs(coarse) + power * mean) + 4 * bend
+        rate = 0.5 * (1 + np.abs(coarse) + mean) + 4 * bend
         position = np.concatenate(
             [[0.0], np.cumsum((rate[1:] + rate[:-1]) / 2 * np.diff(coarse))]
         )
@@ -144,29 +144,37 @@ class Step:
         components = min(len(self.mixture.shifts), 40)
         if (count + last - first) * components > _MOST_PANELS:
             raise NoBracketError("the lattice needs too many integration panels")
-        losses = offset + (h / 2) * np.arange(first, last + 1)[:: self.sign]
-        cuts = self.mixture.inverse_log_ratio(self.sign * losses)
         smooth = np.interp(np.linspace(0, position[-1], count + 1), position, coarse)
-        cuts = cuts[(cuts > self.u_low) & (cuts < self.u_high)]
-        edges = np.sort(np.concatenate([smooth, cuts]), kind="stable")
-        edges = edges[np.append(np.diff(edges) > 0, True)]
-        right = edges[1:]
-        knot = np.minimum(np.searchsorted(coarse, right), len(coarse) - 1)
-        sizes = np.maximum(np.abs(edges[:-1]), np.abs(right))
-        return edges, 1 + sizes + power * mean[knot] + math.sqrt(power) * bend
+        start = self.u_low
+        for low in range(0, last - first + 1, _CUTS):
+            places = np.arange(low, min(low + _CUTS, last - first + 1))
+            losses = offset + (h / 2) * (first + places if self.sign > 0 else last - places)
+            cuts = self.mixture.inverse_log_ratio(self.sign * losses)
+            end = self.u_high if places[-1] == last - first else min(cuts[-1], self.u_high)
+            inside = (smooth > start) & (smooth < end)
+            cuts = cuts[(cuts > start) & (cuts < end)]
+            edges = np.concatenate([[start], smooth[inside], cuts, [end]])
+            edges.sort(kind="stable")
+            edges = edges[np.append(np.diff(edges) > 0, True)]
+            if len(edges) > 1:
+                right = edges[1:]
+                knot = np.minimum(np.searchsorted(coarse, right), len(coarse) - 1)
+                sizes = np.maximum(np.abs(edges[:-1]), np.abs(right))
+                yield edges, 1 + sizes + mean[knot] + bend
+                start = end
 
     def weighted_nodes(self, h, offset, c):
         """(loss, log of e^{c loss} * density, weight, size of the terms summed) at the nodes, in chunks."""
-        edges, rate = self.panels(h, offset, c)
-        middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
-        rule = np.searchsorted([limit for limit, _ in _RULES], half * rate)
-        for number, (_, (points, weights)) in enumerate(_RULES):
-            chosen = np.flatnonzero(rule == number)
-            size = _NODES // len(points)
-            for start in range(0, len(chosen), size):
-                part = chosen[start : start + size, None]
-                loss, base, terms = self._integrand((middle[part] + half[part] * points).ravel())
-                yield loss, base + c * loss, (half[part] * weights).ravel(), terms
+        for edges, rate in self.panels(h, offset):
+            middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
+            rule = np.searchsorted([limit for limit, _ in _RULES], half * rate)
+            for number, (_, (points, weights)) in enumerate(_RULES):
+                chosen = np.flatnonzero(rule == number)
+                size = _NODES // len(points)
+                for start in range(0, len(chosen), size):
+                    part = chosen[start : start + size, None]
+                    loss, base, terms = self._integrand((middle[part] + half[part] * points).ravel())
+                    yield loss, base + c * loss, (half[part] * weights).ravel(), terms
 
 
 class Law:
@@ -215,8 +223,11 @@ class Law:
             # Half cells: 2 i above the lattice point i, 2 i - 1 below it.
             half = 2 * (nearest.astype(np.int64) - first) - (s < 0)
             tilted = np.exp(log_weight - self.scale - c * s) * width
-            mass += np.bincount(half, tilted, 2 * size)
-            change += np.bincount(half, tilted * np.expm1(-s), 2 * size)
+            low = int(half.min())
+            half -= low
+            part = slice(low, low + int(half.max()) + 1)
+            mass[part] += np.bincount(half, tilted)
+            change[part] += np.bincount(half, tilted * np.expm1(-s))
             summed += float(tilted @ terms)
         self.exponent = summed / float(mass.sum())  # mean size of the terms of the log density
         above, below = slice(0, None, 2), slice(1, None, 2)  # the half cell below i + 1 is at i
@@ -241,6 +252,7 @@ class Law:
     def lower(self):
         """Masses of the lower law (all zero where the grid is too coarse for one)."""
         masses = repair(self._merged, self._miss, self.h, self.c)
+        self._merged = self._miss = None
         at = math.floor((self.step.high - self.offset) / self.h)
         self._add(masses, at, self.step.log_high_tail)
         return masses

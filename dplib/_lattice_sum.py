@@ -24,7 +24,7 @@ from ._scipy import fft
 from .mixtures import EPS
 from .results import NoBracketError
 
-_LARGEST = 2**21  # points of a transform that is computed in full
+MOST_POINTS = 1_800_000  # of a transform that is computed in full: about 70 MB
 _FOLD = 2**17  # points of the transform that bounds the high frequencies of a longer lattice
 _BAND = 4096  # frequencies computed one by one
 _SERIES = 20_000  # frequencies that are summed in closed form
@@ -78,34 +78,43 @@ class Sum:
         """(frequencies, product of the transforms at them) where it matters; sets `mass_error`."""
         size, half = self.size, self.size // 2 + 1
         count = self._band_width() if size > _FOLD else half
-        if count > _BAND and size > 2 * _LARGEST:
+        band = size > _FOLD and count <= _BAND
+        if size > MOST_POINTS and not band:
             raise TooLong(f"the lattice needs {size} points")
-        frequencies = np.arange(half if count > _BAND else count)
-        log_power, angle, relative = np.zeros((3, len(frequencies)))
+        count = count if band else half
+        frequencies = np.arange(count, dtype=np.int32)
+        log_power, angle, relative = np.zeros((3, count))
         for masses, centre, rounds, error in self.rows:
-            if size > _FOLD and count <= _BAND:
+            if band:
                 transform = _low_band(masses, centre, size, frequencies)
             else:
                 transform = fft.rfft(_wrapped(masses, centre, size), overwrite_x=True)
                 if len(frequencies) < half:
                     transform = transform[frequencies]
-            modulus = np.abs(transform)
-            with np.errstate(divide="ignore"):
-                log_power += rounds * np.log(modulus)
+            for low in range(0, len(frequencies), _BLOCK):
+                part = slice(low, low + _BLOCK)
+                values = transform[part]
+                modulus = np.abs(values)
+                with np.errstate(divide="ignore"):
+                    log_power[part] += rounds * np.log(modulus)
+                    # phi^T is off by T |phi|^(T-1) times the error of phi, at every frequency.
+                    relative[part] += rounds * error / modulus
+                angle[part] += rounds * np.angle(values)
+            del transform, values
             live = log_power > _DEAD
             if not live.all():
-                frequencies, log_power, angle, relative, modulus, transform = (
-                    array[live] for array in (frequencies, log_power, angle, relative, modulus, transform)
+                frequencies, log_power, angle, relative = (
+                    array[live] for array in (frequencies, log_power, angle, relative)
                 )
-            angle += rounds * np.angle(transform)
-            # phi^T is off by T |phi|^(T-1) times the error of phi, at every frequency.
-            relative += rounds * error / modulus
-        del transform, modulus, live
-        power = np.exp(log_power)
-        spoiled = 2 * float(power @ np.expm1(np.minimum(relative, 30.0)))
+        power = np.exp(log_power, out=log_power)
+        np.expm1(np.minimum(relative, 30.0, out=relative), out=relative)
         # Error of every mass: the mean over frequencies, those left out included.
-        self.mass_error = spoiled / size + math.exp(_DEAD / 2 if count < half else _DEAD)
-        return frequencies, power * np.exp(1j * angle)
+        self.mass_error = 2 * float(power @ relative) / size + math.exp(_DEAD / 2 if band else _DEAD)
+        product = np.empty(len(power), complex)
+        np.cos(angle, out=product.real)
+        np.sin(angle, out=product.imag)
+        product *= power
+        return frequencies, product
 
     def _band_width(self):
         """How many low frequencies have to be computed for |phi| < e^{_DEAD / 2} at all others."""
@@ -176,7 +185,7 @@ class _Series:
     """Sums of the masses in closed form, one frequency after the other."""
 
     def __init__(self, frequencies, power, size, c, h):
-        self.frequencies, self.size, self.h = frequencies, size, h
+        self.frequencies, self.size, self.h = frequencies.astype(np.int64), size, h
         z = c * h - 2j * math.pi / size * frequencies
         # Both halves of the spectrum: twice the real part, 0 and N/2 once.
         self.twice = 2.0 / size * power
@@ -196,9 +205,11 @@ class _Masses:
 
     def __init__(self, frequencies, power, size, c, h):
         self.size, self.c, self.h = size, c, h
-        full = np.zeros(size // 2 + 1, complex)
-        full[frequencies] = power
-        self.masses = fft.irfft(full, n=size, overwrite_x=True)
+        if len(power) <= size // 2:
+            full = np.zeros(size // 2 + 1, complex)
+            full[frequencies] = power
+            power = full
+        self.masses = fft.irfft(power, n=size, overwrite_x=True)
         # The two exponentials on the first block, all periods together.
         steps = h * np.arange(1, min(_BLOCK, size) + 1)
         self.decay = np.exp(-c * steps) / -math.expm1(-c * size * h)

@@ -204,7 +204,7 @@ class _Integral:
         c, blocks, start = self.c, [], 0
         self.e3 = self.spoiled = 0.0
         size = max(n.weights.shape[1] for n in self.nodes)
-        count = max(24, int(8.5 / s / self.spacing) + 2)
+        count = min(max(24, int(8.5 / s / self.spacing) + 2), max(1, BLOCK // size))
         while True:
             y = self.spacing * np.arange(start, start + count)
             log_power, log_size, quadrature, rounding = (

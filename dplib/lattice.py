@@ -29,11 +29,11 @@ import math
 import numpy as np
 
 from ._lattice_law import Law, Step
-from ._lattice_sum import _LARGEST, Sum, TooLong, best_alias
+from ._lattice_sum import MOST_POINTS, Sum, TooLong, best_alias
 from ._saddle import log_kernel, saddle
 from .results import Bracket, NoBracketError
 
-_MOST_CELLS = 600_000
+_MOST_CELLS = 550_000
 _FIRST_AIM = 0.75  # of the width aimed at: what the first grid is chosen for
 
 
@@ -105,7 +105,7 @@ class _Solver:
         )
         self.finest = self.reach / self.cells
         self.h = max(min(self.reach / 3000, max(min(wanted, 0.2 * bulk), 4 * self.finest)), self.finest)
-        answered = False
+        answered = 0.0  # the step of the last answer
         for _ in range(6):
             try:
                 laws = [Law(s, self.h, self.c) for s in self.steps]
@@ -113,21 +113,24 @@ class _Solver:
                 empty = any(not law.lower.any() for law in laws)
                 lower = None if empty else Sum(laws, "lower", self.period, self._moment)
             except TooLong:
-                if answered:
-                    return  # the coarser grid's answer stands
-                if self.finest >= self.period / _LARGEST:
+                longest = 1.02 * self.period / MOST_POINTS
+                if self.finest >= longest:
                     raise
-                self.h = self.finest = self.period / _LARGEST
+                self.finest = longest
+                if answered and longest > 0.7 * answered:
+                    return  # the coarser grid's answer stands
+                self.h = longest
                 continue
             except NoBracketError:
                 if answered:
                     return
                 raise
-            answered = True
+            answered = self.h
             last = self.h <= 1.001 * self.finest
             yield upper, lower
             if last:
                 return
+            del laws, upper, lower  # a full grid fills a hundred megabytes
 
     def refine(self, ratio):
         """Choose the next step: the width falls like h^2; `ratio` = width / aim."""
@@ -167,6 +170,7 @@ def side_log_delta(composition, epsilon, direction, relative_width=1e-7) -> Brac
         if width <= relative_width:
             break
         solver.refine(width / relative_width if math.isfinite(width) else 1e6)
+        del upper, lower
     if best is None:
         raise NoBracketError("the lattice found no lower bound on delta")
     return best
@@ -191,6 +195,7 @@ def side_epsilon(composition, delta, direction, relative_width=1e-7) -> Bracket:
         if width <= relative_width:
             break
         solver.refine(width / relative_width if math.isfinite(width) else 1e6)
+        del upper, lower
     if best is None:
         raise NoBracketError("the lattice found no upper bound on epsilon")
     return best
