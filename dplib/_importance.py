@@ -25,7 +25,7 @@ from ._bins import check_gram
 from ._proposal import RemoveProposal
 from ._proposal_add import AddProposal
 
-BLOCKS = 16  # independent blocks, whose scatter gives the standard error
+BLOCKS = 32  # independent blocks, whose scatter gives the standard error
 _PILOT, _RUN = 2, 3  # first keys of the random streams
 _FEWEST, _MOST = 32, 2**16  # lines of a block, of all blocks unless a number of them is asked for
 _WORK = 2**30  # lines times batches squared, beyond which that number falls
@@ -96,9 +96,9 @@ class Sampled:
 
 
 def estimate(gram, epsilon, side, *, seed=0, samples=None, relative_error=0.01) -> Sampled:
-    """Log delta by 16 independent blocks of lines.
+    """Log delta by 32 independent blocks of lines.
 
-    samples : lines in all, rounded up to a multiple of 16; None for as many as the error asks for, up to 2^16
+    samples : lines in all, rounded up to a multiple of 32; None for as many as the error asks for, up to 2^16
         (with more than 128 batches 2^30 over their square, but at least 2^11).
     relative_error : the standard error over the value that is aimed at, 1e-5 to 0.5; ignored with `samples`.
         Where the lines do not suffice for it, that of the result is larger.
@@ -123,7 +123,7 @@ def run(estimator, *, samples=None, relative_error=0.01) -> Sampled:
         result = _summary(estimator, blocks, size)
         if result.relative_error <= relative_error or size >= most:
             return result
-        # Each block goes on, so that there are always sixteen independent ones.
+        # Each block goes on, so that their number stays the same.
         more = size * min(1.1 * (result.relative_error / relative_error) ** 2, 64.0) - size
         more = _rounded(more, most - size)
         blocks = (size * blocks + more * _blocks(estimator, more, attempt)) / (size + more)

@@ -444,3 +444,23 @@ def test_working_memory_does_not_grow_with_the_rounds():
     training = dplib.BallsInBins(matrices.optimal_counting(2**16, 64), 30.0, 64, 1024)
     assert training.gram().shape == (64, 64)
     assert training.delta(4.0, "remove", samples=256).value > 0
+
+
+def test_hardly_any_noise_is_named_as_such():
+    """Modes too long for a certificate in double precision are refused by the noise multiplier, not by the Gram matrix."""
+    uneven = matrices.dense(np.diag([30.0, 1.0, 1.0, 1.0]))
+    training = dplib.BallsInBins(uneven, 1.0, 4, 1)
+    with pytest.raises(ValueError, match=r"noise_multiplier must be larger for a certificate .*; got 1.0"):
+        training.delta(3.0, method="certificate")
+    # Where delta is nearly 1 that is the answer.
+    even = dplib.BallsInBins(matrices.dense(np.diag([30.0, 29.0, 31.0, 30.0])), 1.0, 4, 1)
+    assert even.delta(3.0, method="certificate").upper == pytest.approx(1.0)
+
+
+def test_an_estimate_with_too_few_lines_says_so(monkeypatch):
+    training = dplib.BallsInBins(matrices.optimal_counting(128, bands=8), 2.0, 128, 1)
+    assert training.delta(1.0, samples=2048).method == "lines"
+    monkeypatch.setattr(dplib._importance, "_MOST", 2**11)
+    found = training.delta(1.0)
+    assert found.method == "lines; too few for a standard error of 1%"
+    assert found.standard_error > 0.01 * found.value

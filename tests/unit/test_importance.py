@@ -345,7 +345,7 @@ def test_more_lines_until_the_error_is_reached():
     estimator = Estimator(reference_gram(8), 2.0, "remove")
     estimator.relative_variance = 1e-9
     found = run(estimator, relative_error=0.01)
-    assert found.relative_error <= 0.01 and found.samples > 16 * 32
+    assert found.relative_error <= 0.01 and found.samples > 32 * 32
 
 
 @pytest.mark.parametrize(
@@ -396,6 +396,6 @@ def test_places_beyond_the_crossing_integrate_the_normal_law():
 
 
 def test_blocks_are_what_the_estimate_averages():
-    assert _importance.BLOCKS == 16
+    assert _importance.BLOCKS == 32
     gram = np.array([[1.0, 0.3], [0.3, 1.0]])
-    assert run(Estimator(gram, 1.0, "add"), samples=100).samples == 112
+    assert run(Estimator(gram, 1.0, "add"), samples=100).samples == 128
