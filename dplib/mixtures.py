@@ -21,6 +21,7 @@ import numpy as np
 from . import _validate as check
 from ._log_sums import EPS, blocks, complex_log1p, inverse_log_sum, log_sum, log_sum_exp  # noqa: F401
 from ._scipy import special
+from ._weights import large_binomial, log_choose, walk
 from .gaussian import LOG_SQRT_2PI, log_tail_difference
 
 
@@ -331,10 +332,10 @@ def binomial(trials, probability, noise_multiplier) -> Mixture:
     if q == 1:
         return Mixture._from_logs(sigma, [float(k)], np.zeros(1), 0.0)
     if k > 1000:
-        j, log_p, error = _large_binomial(k, q)
+        j, log_p, error = large_binomial(k, q)
         return Mixture._from_logs(sigma, j, log_p, error)
     j = np.arange(k + 1.0)
-    choose = _log_choose(k)
+    choose = log_choose(k)
     hits, misses = j * math.log(q), (k - j) * math.log1p(-q)
     log_p = choose + hits + misses
     # Each term is rounded once; far components (below e^-100) never dominate a sum.
@@ -360,7 +361,7 @@ def hypergeometric(batch_size, dataset_size, group_size, noise_multiplier) -> Mi
     # P(m) is proportional to C(b, m) * C(n + k - b, k - m): the b drawn places
     # hold m of the k marked records. Walk by ratios from the mode outwards.
     j = np.arange(top)
-    logs, error = _walk(np.log((k - j) * (b - j) / ((j + 1.0) * (n - b + j + 1.0))), 1.0)
+    logs, error = walk(np.log((k - j) * (b - j) / ((j + 1.0) * (n - b + j + 1.0))), 1.0)
     return Mixture._from_logs(sigma, 2.0 * np.arange(top + 1), logs, error)
 
 
@@ -474,43 +475,3 @@ class VectorMixture:
 
 def _like(array, scalar):
     return float(array) if scalar else array
-
-
-def _log_choose(k):
-    """log C(k, j) for j = 0..k, each from the exact integer."""
-    row, value = [], 1
-    for j in range(k // 2 + 1):
-        row.append(math.log(value))
-        value = value * (k - j) // (j + 1)
-    return np.array(row + row[(k - 1) // 2 :: -1] if k else row)
-
-
-def _large_binomial(k, q):
-    """Support, log-weights and their error for many trials, by ratios from the mode.
-
-    Weights below e^-1500 of the mode, together far below the smallest delta that
-    a float can hold, are left out.
-    """
-    mode = min(int((k + 1) * q), k)
-    reach = 60 + int(math.sqrt(3200 * k * q * (1 - q)) + 3200 / 3)
-    j = np.arange(max(0, mode - reach), min(k, mode + reach))
-    odds = math.log(q) - math.log1p(-q)
-    logs, error = _walk(np.log((k - j) / (j + 1.0)) + odds, abs(math.log(q)) + abs(math.log1p(-q)))
-    support = np.arange(j[0], j[-1] + 2)
-    keep = logs > -1500
-    return support[keep], logs[keep], error
-
-
-def _walk(log_ratios, size):
-    """(log-weights up to a constant, their error) from the ratios of neighbours, from the mode outwards.
-
-    size : the size of the terms that each log ratio is a difference of. Each step
-    rounds with them and with the sum so far; steps below e^-100 do not count.
-    """
-    mode = int(np.sum(log_ratios > 0))  # the ratios decrease
-    up = np.cumsum(log_ratios[mode:])
-    down = np.cumsum(-log_ratios[:mode][::-1])
-    logs = np.concatenate([down[::-1], [0.0], up])
-    relevant = logs > -100
-    steps = int(relevant.sum())
-    return logs, EPS * float(8 + steps * (2 * size + 4) + np.abs(logs[relevant]).sum())

@@ -16,6 +16,7 @@ from . import _validate as check
 from . import mixtures
 from ._moments import Moments, log_convex, log_e2
 from ._scipy import optimize, special
+from ._weights import log_choose
 from .mixtures import EPS, Mixture, log_sum_exp
 from .results import Bracket, NoBracketError, UpperBound
 
@@ -183,7 +184,7 @@ def _zhu_wang_moment(n, epsilons, gamma, constant):
 def _log_choose(n):
     """(log C(n, j) for j = 0..n, the size of what was rounded)."""
     if n <= 1000:
-        exact = mixtures._log_choose(n)
+        exact = log_choose(n)
         return exact, exact
     j = np.arange(n + 1.0)
     parts = special.gammaln(j + 1) + special.gammaln(n - j + 1)

@@ -2,11 +2,12 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from oracle_cases import cases, pair
 
-from dplib import NoBracketError, _lattice_law, lattice, mixtures
+from dplib import NoBracketError, _lattice_law, _lattice_sum, contour, lattice, mixtures
 
 COMPOSED = [c for c in cases("oracle") if c.rounds > 1 and not math.isinf(c.log_delta)]
 COMPOSED = [
@@ -132,3 +133,141 @@ def test_impossible_losses_are_refused_or_zero():
     most = -2 * math.log(0.9)
     with pytest.raises(NoBracketError):
         lattice.side_log_delta([(mixture, 2)], most * 1.5, "add")
+
+
+# --- the parts that make it fast --------------------------------------------------------------------
+
+
+def test_the_window_leaves_the_stated_mass_outside():
+    """Also with components far below the mass that may be left out."""
+    mixture = mixtures.binomial(64, 0.01, 0.5)
+    step = _lattice_law.Step(mixture, 2000, "remove", math.log(1e-6))
+    most = math.log(1e-6) - math.log(2000) - 30
+    assert most - 1 < step.log_high_tail <= most
+    assert -51 < step.log_low_tail <= -50
+    assert step.u_high < 45  # the last component alone would put it at 125
+    tail = float(mixture.survival(step.u_high * 0.5))
+    assert math.log(tail) == pytest.approx(step.log_high_tail, rel=1e-12)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("name", ["sampled", "tiny"])
+def test_the_fullest_cell_misses_its_point_by_nothing(name, direction):
+    """Without it the lower law could lose all mass above a coarse cell."""
+    mixture = PAIRS[name]
+    h = float(np.ptp(mixture.log_ratio(np.array([-1.0, 1.0]))))
+    one = law(mixture, direction, h)
+    fullest = np.argmax(one._merged)
+    assert abs(one._miss[fullest]) < 1e-13 * one._merged[fullest]
+    assert one.log_moment("upper", 0.0) - one.log_moment("lower", 0.0) < 1e-6
+
+
+def test_the_masses_of_the_cells_in_long_arithmetic():
+    """Before repair: Q-mass at the lattice point, and by how much P-mass misses it, tilt 0."""
+    mixture, h = PAIRS["uneven"], 0.125
+    one = law(mixture, "remove", h)
+    with mpmath.workdps(40):
+        atoms = [
+            (mpmath.mpf(float(a)), mpmath.exp(mpmath.mpf(float(w))))
+            for a, w in zip(mixture.shifts, mixture.log_probabilities)
+        ]
+        loss = lambda u: mpmath.log(mpmath.fsum(p * mpmath.exp(a * (u - a / 2)) for a, p in atoms))
+        p_below = lambda u: mpmath.fsum(p * mpmath.ncdf(u - a) for a, p in atoms)
+
+        def edge(level):
+            guess = float(mixture.inverse_log_ratio(np.array([float(level)]))[0])
+            return mpmath.findroot(lambda u: loss(u) - level, guess)
+
+        for i in (-2, 0, 1, 9, 40):
+            level = mpmath.mpf(one.offset) + mpmath.mpf(h) * i
+            low, high = edge(level - mpmath.mpf(h) / 2), edge(level + mpmath.mpf(h) / 2)
+            p = p_below(high) - p_below(low)
+            q = (mpmath.ncdf(high) - mpmath.ncdf(low)) * mpmath.exp(level)
+            scale, place = mpmath.exp(one.scale), i - one.first
+            assert abs(float(one._merged[place] * scale / q) - 1) < 1e-13
+            assert abs(float((one._miss[place] * scale - (p - q)) / p)) < 1e-13
+
+
+def composed(mixture, rounds):
+    """(solver for delta = 1e-6, laws) on a lattice with a twentieth of the bulk as its step."""
+    solver = lattice._Solver([(mixture, rounds)], "remove", log_delta=math.log(1e-6))
+    h = 0.05 * float(np.ptp(mixture.log_ratio(np.array([-1.0, 1.0]))))
+    laws = [_lattice_law.Law(s, h, solver.c) for s in solver.steps]
+    return solver, laws
+
+
+def test_both_ways_to_sum_agree(monkeypatch):
+    """[A-7] Frequencies in closed form, and the masses of the inverse transform."""
+    solver, laws = composed(PAIRS["group"], 200)
+    epsilons = solver.rough_epsilon * np.array([0.9, 0.97, 1.0, 1.1])
+    series = _lattice_sum.Sum(laws, "upper", solver.period, solver._moment)
+    monkeypatch.setattr(_lattice_sum, "_SERIES", 0)
+    masses = _lattice_sum.Sum(laws, "upper", solver.period, solver._moment)
+    assert type(series.values) is not type(masses.values)
+    for epsilon in epsilons:
+        assert series.log_bound(epsilon) == pytest.approx(masses.log_bound(epsilon), abs=1e-10)
+
+
+@pytest.mark.parametrize("side", ["upper", "lower"])
+def test_a_low_band_agrees_with_the_whole_transform(monkeypatch, side):
+    solver, laws = composed(PAIRS["sampled"], 100_000)
+    whole = _lattice_sum.Sum(laws, side, solver.period, solver._moment)
+    monkeypatch.setattr(_lattice_sum, "_FOLD", 4096)
+    band = _lattice_sum.Sum(laws, side, solver.period, solver._moment)
+    assert whole.size == band.size > 4096
+    assert len(band.values.frequencies) < 300
+    for epsilon in solver.rough_epsilon * np.array([0.9, 1.0, 1.05]):
+        assert band.log_bound(epsilon) == pytest.approx(whole.log_bound(epsilon), abs=1e-8)
+
+
+def test_the_band_bounds_the_frequencies_beyond_it(monkeypatch):
+    """Every frequency of the whole transform above the band is below the stated size."""
+    monkeypatch.setattr(_lattice_sum, "_FOLD", 1024)
+    solver, laws = composed(PAIRS["group"], 3_000)
+    total = _lattice_sum.Sum(laws, "upper", solver.period, solver._moment)
+    [one] = laws
+    masses = one.upper / one.upper.sum()
+    centre = int(round(float(np.arange(len(masses)) @ masses)))
+    total.rows = [(masses, centre, 3_000, 1e-13)]
+    count = total._band_width()
+    transform = np.fft.rfft(_lattice_sum._wrapped(masses, centre, total.size))
+    assert count < len(transform) / 2
+    with np.errstate(divide="ignore"):
+        assert 3_000 * np.log(np.abs(transform[count:])).max() < -45
+    assert 3_000 * np.log(np.abs(transform[count // 8])) > -45  # and it is not absurdly wide
+
+
+def test_the_low_band_in_long_arithmetic():
+    rng = np.random.default_rng(3)
+    masses = rng.random(5000) ** 8
+    masses /= masses.sum()
+    size, centre, frequencies = 12_000_017, 1234, np.array([0, 1, 7, 400, 3999])
+    found = _lattice_sum._low_band(masses, centre, size, frequencies)
+    with mpmath.workdps(30):
+        for k, value in zip(frequencies.tolist(), found):
+            turn = lambda i, k=k: mpmath.expjpi(-2 * mpmath.mpf(k * (i - centre)) / size)
+            exact = mpmath.fsum(mpmath.mpf(float(m)) * turn(i) for i, m in enumerate(masses))
+            assert abs(complex(exact) - value) < 1e-14
+
+
+def test_a_lattice_too_long_is_made_coarser():
+    """Rare sampling with a heavy tail: the finest grid has too many points, a coarser one answers."""
+    parts = [(mixtures.binomial(1, 1e-3, 1.0), 2000)]
+    bracket = lattice.side_epsilon(parts, 1e-121, "remove", 1e-4)
+    assert bracket.lower < bracket.upper < 22 and bracket.relative_width < 0.01
+
+
+def test_a_step_too_coarse_for_the_tilt_is_refused():
+    step = _lattice_law.Step(PAIRS["group"], 1, "remove", math.log(1e-9))
+    with pytest.raises(NoBracketError, match="too coarse for its tilt"):
+        _lattice_law.Law(step, 10.0, 100.0)
+
+
+@pytest.mark.parametrize("T, sigma, q, k", [(2_000, 0.5, 0.01, 64), (1_000_000, 0.5, 0.01, 64), (1_000_000, 1.0, 0.01, 64)])
+def test_large_groups_in_a_narrow_bracket(T, sigma, q, k):
+    """1e-4 relative, as asked for, and around the contour's value."""
+    parts = [(mixtures.binomial(k, q, sigma), T)]
+    bracket = lattice.side_epsilon(parts, 1e-6, "remove", 1e-4)
+    other = contour.side_epsilon(parts, 1e-6, "remove")
+    assert bracket.relative_width <= 1e-4
+    assert bracket.lower <= other.upper and other.lower <= bracket.upper
