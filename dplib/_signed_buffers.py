@@ -21,6 +21,7 @@ from ._scipy import optimize as scipy_optimize
 from ._scipy import special
 
 FEWEST = 3  # buffers
+_SHORT = -1.0  # logit of 1 - decay: decays of at most 0.73
 _FLAT = 1e-9  # directions that change less, relative, are not followed further
 _STEP = 0.1  # of the coefficients, weighted, for a step of length 1
 _MOST = 1 - 1e-9  # of r
@@ -34,15 +35,15 @@ class Signed:
 
     bounds = None
 
-    def __init__(self, n, buffers, target):
-        """target : the coefficients to start from, shape (n,), the first 1."""
+    def __init__(self, n, buffers, target, short=False):
+        """target : the coefficients to start from, shape (n,), the first 1. short : start with plain buffers of few rounds."""
         self.n, self.plain, self.powers = n, buffers - 3, np.arange(n - 1.0)
         # A change of coefficient k matters like its square times sqrt(k), about.
         self.weights = np.sqrt(np.arange(1.0, n))
         self.start = np.zeros(2 * buffers - 1)
         limits = [_PLAIN] * self.plain + [_LARGE] * 2 + [_SHARE] + [_GAP] * (buffers - 1)
         self.lowest, self.highest = np.transpose(limits)
-        self.origin, self.turn = self._fitted(target), np.eye(len(self.start))
+        self.origin, self.turn = self._fitted(target, short), np.eye(len(self.start))
 
     def table(self, x):
         return self._table(self._inside(x))
@@ -91,7 +92,7 @@ class Signed:
         by_decay *= (decay[:-1] - 1)[:, None] * self.powers
         return np.concatenate([by_size, by_share[None], by_decay])
 
-    def _fitted(self, target):
+    def _fitted(self, target, short):
         """Least squares from a few guesses of the decays."""
         last = max(int(np.flatnonzero(target > 1e-3 * target.max())[-1]), 8)
 
@@ -101,6 +102,9 @@ class Signed:
         def bend(raw):
             return (self._jacobian(raw) * self.weights).T
 
+        lowest = self.lowest.copy()
+        if short:
+            lowest[self.plain + 3 : 2 * self.plain + 3] = _SHORT
         fits = []
         for middle in (0.16, 0.24):
             near = last * middle * np.array([0.9, 1.1])
@@ -108,7 +112,8 @@ class Signed:
             # About as large as optimal counting at these lags; the two that nearly cancel are larger.
             sizes = np.append(0.3 / np.sqrt(lags[:-2] * (self.plain + 1)), [5.0, 5.0])
             raw = np.concatenate([np.log(sizes), [5.0], -np.log(lags - 1)])
-            limits = self.lowest, self.highest
+            limits = lowest, self.highest
+            raw = np.clip(raw, lowest + 1e-6, self.highest - 1e-6)
             fits.append(
                 scipy_optimize.least_squares(miss, raw, jac=bend, bounds=limits, x_scale="jac", max_nfev=100)
             )

@@ -308,7 +308,7 @@ class _Problem:
         value, gradient, (log_sigma, shown) = known
         self.noise.log_sigma = log_sigma
         if self.best is None or value < self.best[0]:
-            self.best = value, x.copy(), log_sigma
+            self.best = value, x.copy(), log_sigma, shown
         self.seen[x.tobytes()] = shown, math.exp(log_sigma)
         return value, gradient
 
@@ -362,7 +362,7 @@ def _descend(problem, most_steps):
                 problem.value, x, jac=True, method="L-BFGS-B", bounds=family.bounds, callback=step,
                 options={"maxiter": most_steps, "ftol": 1e-9, "gtol": 1e-7, "maxcor": 20},
             )  # fmt: skip
-            value, x, problem.noise.log_sigma = problem.best
+            value, x, problem.noise.log_sigma, _ = problem.best
             gain, best = best - value, value
             if gain < _GAIN:
                 break
@@ -375,12 +375,17 @@ def _with_signs(encoder, problem, most_steps):
         _encoder_families.make("toeplitz", encoder.columns, problem.b), problem.objective, problem.b, problem.noise, problem.record
     )  # fmt: skip
     target = free.family.table(_descend(free, most_steps))
-    try:
-        family = Signed(encoder.columns, len(encoder.output_scale), target)
+    least = problem.best[-1]
+    buffers = len(encoder.output_scale)
+    for short in (False, True)[: 1 + (buffers > FEWEST)]:
+        family = Signed(encoder.columns, buffers, target, short)
         signs = _Problem(family, problem.objective, problem.b, problem.noise, problem.record)
-        other = family.encoder(_descend(signs, most_steps))
-        signs.draw()
-        shown = signs.of_table(other.coefficients)[-1]
-    except NoBracketError:  # the fit was nothing to start from
-        return encoder, problem
-    return (other, signs) if shown < problem.history[-1][0] else (encoder, problem)
+        try:
+            other = family.encoder(_descend(signs, most_steps))
+            signs.draw()
+            shown = signs.of_table(other.coefficients)[-1]
+        except NoBracketError:  # the fit was nothing to start from
+            continue
+        if shown < least:
+            encoder, problem, least = other, signs, shown
+    return encoder, problem

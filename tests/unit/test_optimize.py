@@ -1,6 +1,7 @@
 """The encoder with the smallest error under amplification: gradients, optimality, families, bad input."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -69,6 +70,19 @@ def test_the_optimum_beats_what_it_started_from_and_its_neighbours(found):
     for _ in range(4):
         c = found.encoder.coefficients * np.append(1.0, np.exp(rng.normal(0, 0.3, 31)))
         assert objective(c) > best * (1 - 1e-3)
+
+
+def test_results_can_be_sent(found):
+    copy = pickle.loads(pickle.dumps(found))
+    assert float(copy.objective) == float(found.objective)
+    assert copy.objective.standard_error == found.objective.standard_error
+
+
+def test_one_band_is_the_identity():
+    result = optimize.optimize("banded_toeplitz", bands=1, **TARGET)
+    assert np.array_equal(result.encoder.coefficients, matrices.identity(32).coefficients)
+    assert result.history.shape == (0, 2)
+    assert float(result.objective) == pytest.approx(utility.rmse(result.encoder, result.noise_multiplier))
 
 
 def test_history_and_text(found):
