@@ -55,6 +55,14 @@ def factor_of(gram):
     return numpy.linalg.cholesky(gram + _JITTER * largest * numpy.eye(len(gram)))
 
 
+def factor_at(gram):
+    """`factor_of` as a NumPy array, where there is one."""
+    factor = np.asarray(_compiled("factor")(gram))
+    if not np.all(np.isfinite(factor)):
+        raise NoBracketError("the Gram matrix of the modes is not positive definite within rounding")
+    return factor
+
+
 def draw_chunk(key, index, size, batches):
     """(bins, normals) of a chunk: one table of uniform numbers between -1 and 1, which is quick to compile."""
     jax = load()
@@ -212,9 +220,7 @@ def solve(draws, gram, epsilon, delta, start=None, close=_CLOSE):
     straight line, inside a bracket whose ends lie on both sides of delta. start : a guess, None for one from `gram`.
     close : of log delta.
     """
-    factor = np.asarray(_compiled("factor")(gram))
-    if not np.all(np.isfinite(factor)):
-        raise NoBracketError("the Gram matrix of the modes is not positive definite")
+    factor = factor_at(gram)
     goal, height = math.log(delta), math.sqrt(-math.log(delta))
     x = math.log(start or 1 / _importance._mean_shift(gram, epsilon, delta))
     low, high, reach = -math.inf, math.inf, 0.25
@@ -231,6 +237,8 @@ def solve(draws, gram, epsilon, delta, start=None, close=_CLOSE):
         reach *= 2 if math.isinf(low) or math.isinf(high) else 1
         if high - low < 1e-15 * max(abs(x), 1.0):
             break
+    else:
+        raise NoBracketError("the noise multiplier for the target was not found; more samples may help")
     return math.exp(x), factor
 
 

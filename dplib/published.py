@@ -87,7 +87,7 @@ def delta(gram, epsilon, direction="both", *, samples=2**17, seed=0, devices=Non
     side, samples, seed, devices = check.side(direction), _samples(samples), _seed(seed), _devices(devices)
     with double():
         stream = _published.Draws(_published.key_of(seed, _ESTIMATES), samples, len(gram), side, devices)
-        factor = np.asarray(_published.factor_of(gram))
+        factor = _published.factor_at(gram)
         mean, square, _ = map(float, stream.mean(factor, gram, 1.0, epsilon))
     error = math.sqrt(max(square - mean**2, 0.0) / (samples - 1))
     upper = _betting.chernoff_hoeffding(mean, samples, 1 - montecarlo.CONFIDENCE)

@@ -11,8 +11,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dplib import _bins, _jax, _published, matrices, montecarlo, optimize, published, utility
+from dplib import _bins, _jax, _published, gaussian, matrices, montecarlo, optimize, published, utility
 from dplib._progress import Checkpoint
+from dplib.results import NoBracketError
 
 jax = pytest.importorskip("jax")
 
@@ -60,6 +61,17 @@ def test_estimator_is_the_definition(direction):
     assert found == pytest.approx(payoff.mean(), rel=1e-9)
 
 
+def test_equal_modes_are_one_gaussian():
+    """[N-3.2] A singular Gram matrix; and one with an eigenvalue below 0 beyond rounding is refused."""
+    found = published.delta(np.full((4, 4), 0.49), 0.5, samples=MANY)
+    assert abs(found.value - gaussian.delta(0.7, 0.5)) < 4 * found.standard_error
+    found = published.noise(np.full((4, 4), 2.0), 0.5, 0.1, samples=MANY)
+    assert abs(found.value - np.sqrt(2) / gaussian.calibrate(0.5, 0.1)) < 4 * found.standard_error
+    broken = np.full((4, 4), 1.0) - 5e-10 * np.eye(4)
+    with pytest.raises(NoBracketError, match="not positive definite"):
+        published.delta(broken, 0.5, samples=MANY)
+
+
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_noise_is_the_root(direction):
     """[N-MC] With the same draws the mean payoff is delta, and lines find the same noise within the sampling error."""
@@ -76,6 +88,12 @@ def test_noise_where_few_draws_matter():
         found = published.noise(GRAM, 1.0, 1e-6, samples=MANY - 4000, seed=seed)
         again = published.delta(GRAM / found.value**2, 1.0, samples=MANY - 4000, seed=seed)
         assert again.value == pytest.approx(1e-6, rel=1e-5)
+
+
+def test_a_search_that_does_not_end_says_so(monkeypatch):
+    monkeypatch.setattr(_published, "_MOST_PASSES", 1)
+    with pytest.raises(NoBracketError, match="not found"):
+        published.noise(GRAM, 1.0, 1e-2, samples=MANY)
 
 
 def test_draws_made_anew_in_each_pass(monkeypatch):
