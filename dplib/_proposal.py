@@ -1,15 +1,18 @@
-"""Where to draw the lines in the remove direction: a mixture fitted to the Gram matrix by a small pilot [A-17].
+"""Where to draw the lines in the remove direction: a mixture fitted by a small pilot [A-17].
 
 Delta is the integral of q (w - e^epsilon)_+, q a standard normal density. The proposal is a mixture of groups:
 
-    tuples    the law w^k q: k modes drawn one after the other, each with the probabilities that the loss gives
-              them. w - e^epsilon over w^k is bounded, so that nothing is missed; but a large k has weights of its own.
-    clusters  normal laws of unit covariance around combinations of modes: bin i with its neighbours, weighted by
-              softmax(theta Gram[i, .]) for a ladder of theta, and scaled to the highest point of the integrand.
-    saddles   normal laws around the peaks of the integrand, as wide as it is there (module `_saddles`).
+    tuples    the law w^k q: k modes drawn one after the other, each with the probabilities that the
+              loss gives them. w - e^epsilon over w^k is bounded, so that nothing is missed; but for
+              large k the tuples have weights that vary.
+    clusters  normal laws of unit covariance around combinations of modes: bin i with its neighbours,
+              weighted by softmax(theta Gram[i, .]) for a ladder of theta, and scaled to the highest
+              point of the integrand.
+    saddles   normal laws around the peaks of the integrand, as wide as it is there (`_saddles`).
 
-Tuples serve many bins at once, clusters one bin or one group of them, saddles small delta. The pilot chooses how much of
-each. Where it finds a large variance, every group keeps a part: a pilot does not see rare large values.
+Tuples serve many bins at once, clusters one bin or one group of them, saddles small delta. The pilot chooses
+how much of each. Where it finds a large variance, every group keeps a part: a pilot does not see rare
+large values.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ from ._scipy import special
 
 LADDER = (0.0, 1.5, 3.0, 6.0, 12.0, np.inf)
 SADDLES = "saddles"
-_CLUSTERS, _FEW = (0.0, 1.5, 3.0, 6.0, np.inf), (0.0, 3.0, np.inf)  # beside saddles; for very many bins
+_CLUSTERS = (0.0, 1.5, 3.0, 6.0, np.inf)  # beside saddles
+_FEW = (0.0, 3.0, np.inf)  # clusters for very many bins
 _TUPLES = (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 _TUPLE_SPREAD = 0.2  # largest relative variance of a tuple's weight; where it is more, it is far more
 _MOST_TUPLES = 2
@@ -223,7 +227,7 @@ class RemoveProposal:
         return profile * best[:, None], height
 
     def _best_shares(self, groups, rng):
-        """(shares of the groups that make the variance of a line small, a rough log delta), from a pilot with equal shares.
+        """(shares of the groups with which a line varies little, a rough log delta), from a pilot with equal ones.
 
         With f the integrand and r the mixture, the second moment is the integral of f^2 / r, here taken over the lines
         of all groups: a group that is left out is missed where only its lines show it. A group whose draws have
@@ -297,7 +301,7 @@ class RemoveProposal:
     # --- lines -----------------------------------------------------------------------------------------
 
     def lines(self, rng, size, log_scale):
-        """Shape (3, size): the integral along each line, its derivatives by log sigma and by epsilon, over exp(log_scale)."""
+        """Integral of each line, and its derivatives by log sigma and epsilon, over exp(log_scale): (3, size)."""
         return np.concatenate([self._integrals(part, log_scale) for part in self._parts(rng, size)], axis=1)
 
     def _parts(self, rng, size):

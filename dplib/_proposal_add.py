@@ -95,7 +95,7 @@ class AddProposal:
         self.relative_variance = float(np.var(values) / np.mean(values) ** 2)
 
     def lines(self, rng, size, log_scale):
-        """Shape (3, size): the integral along each line, its derivatives by log sigma and by epsilon, over exp(log_scale)."""
+        """Integral of each line, and its derivatives by log sigma and epsilon, over exp(log_scale): (3, size)."""
         return np.concatenate([self._integrals(part, log_scale) for part in self._parts(rng, size)], axis=1)
 
     def _parts(self, rng, size):

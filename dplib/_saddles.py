@@ -24,7 +24,7 @@ _RANK = 1e-10
 
 
 def settled(gram, level, count):
-    """Weights of the bins at fixed points, from `count` clusters and single bins each: shape (2 count, b), rows sum to 1."""
+    """Weights of the bins at fixed points, from `count` clusters and as many single bins: (2 count, b)."""
     b = len(gram)
     middles = np.unique(np.round(np.linspace(0, b - 1, count)).astype(int))
     wide = _START * gram[middles] / np.mean(gram.diagonal())

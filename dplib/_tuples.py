@@ -151,7 +151,7 @@ class RemoveSampler:
 
 
 class PlainSampler(RemoveSampler):
-    """Tuples of one index: a bin, drawn with equal chances. The payoff is at most 1, the best bound where delta is near 1."""
+    """Tuples of one index, all with equal chances: the payoff is at most 1, the best bound for delta near 1."""
 
     def draw_counts(self, rng):
         bins = len(self.factor.gram)
