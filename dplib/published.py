@@ -391,4 +391,6 @@ def _devices(devices):
 
 
 def _name(value):
-    return value if isinstance(value, str) else f"{value.__module__}.{value.__qualname__}"
+    """What tells apart functions in a checkpoint; their values at the start do the rest."""
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return value if isinstance(value, str) else f"{named.__module__}.{named.__qualname__}"

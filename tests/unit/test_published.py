@@ -264,7 +264,12 @@ def test_descent_of_other_families_and_objectives(best):
     assert worst == pytest.approx(float(largest.objective), rel=1e-9)
     assert worst < utility.largest_error(best.encoder, best.noise_multiplier) * 1.01
     own = published.optimize(
-        lower, **{**SMALL, "epochs": 2}, objective=penalised, start=np.full(28, -2.0), samples=MANY, steps=5
+        partial(lower),
+        **{**SMALL, "epochs": 2},
+        objective=penalised,
+        start=np.full(28, -2.0),
+        samples=MANY,
+        steps=5,
     )
     assert own.history[-1, 0] < own.history[0, 0] and own.parameters.shape == (28,)
 
