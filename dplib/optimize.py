@@ -44,6 +44,7 @@ _ROOT = 1e-3  # of log delta: Newton's next step is then exact to the square of 
 _BEYOND = 500.0  # logarithm of an error that is none
 _STREAM, _SLOPE_STREAM = 9, 10  # first keys of the random streams
 _VALIDATION = 0.005  # standard error of delta, relative
+_LARGEST_SEED = 2**62
 _VERSION = 1  # of what checkpoints hold
 
 
@@ -135,11 +136,11 @@ def optimize(
     Both directions: remove is the larger one [C-9m]. Raises ValueError or TypeError on bad input.
     Cost: b = 128, n = 2,048: a few seconds; memory O(n + b^2), for arrays O(n^2).
     """
-    epsilon, delta = check.real("epsilon", epsilon, above=0, at_most=1e100), check.delta(delta)
+    epsilon, delta = _epsilon(epsilon), check.delta(delta)
     b, epochs = _scheme(batches_per_epoch, epochs)
     lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
     most_steps = check.whole("most_steps", most_steps, at_least=1)
-    seed = check.whole("seed", seed, at_least=0, at_most=2**62)
+    seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
     signed = check.flag("signed", signed)
     goal = _objectives.make(objective)
     family = _encoder_families.make(encoder_family, b * epochs, b, bands, buffers, start)
@@ -181,14 +182,19 @@ def validated(
     table : what the encoder is made from, coefficients (n,) or array (n, n), entries at least 0. start : None, or about
         the noise multiplier. Others as for `optimize`.
     """
+    epsilon, delta, table = _epsilon(epsilon), check.delta(delta), _table(table)
+    b, epochs = _scheme(batches_per_epoch, epochs)
+    if len(table) != b * epochs:
+        raise ValueError(f"table must have batches_per_epoch * epochs = {b * epochs} rows; got {len(table)}")
+    seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
     goal = _objectives.make(objective)
     sigma, error = _importance.solve_scale(
-        _slopes.gram(table, batches_per_epoch), epsilon, delta, "remove",
+        _slopes.gram(table, b), epsilon, delta, "remove",
         seed=2**62 + seed, relative_error=_VALIDATION, start=start,
     )  # fmt: skip
     error = abs(goal.noise_slope(table, sigma)) * error / sigma
     value = Objective(goal.value(table, sigma), error)
-    return Optimized(encoder, sigma, value, history, batches_per_epoch, epochs, parameters)
+    return Optimized(encoder, sigma, value, history, b, epochs, parameters)
 
 
 def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0):
@@ -200,13 +206,13 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0
 
     Returns (float, array of the shape of the table). Estimates: the error falls a little faster than 1 / sqrt(lines).
     """
-    epsilon, delta = check.real("epsilon", epsilon, above=0, at_most=1e100), check.delta(delta)
+    epsilon, delta = _epsilon(epsilon), check.delta(delta)
     table = _table(table)
     b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
     if len(table) % b:
         raise ValueError(f"table must have a multiple of batches_per_epoch ({b}) rows; got {len(table)}")
     lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
-    seed = check.whole("seed", seed, at_least=0, at_most=2**62)
+    seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
     gram = _slopes.gram(table, b)
     noise = _Noise(epsilon, delta, lines, seed)
     noise.draw(gram, 0, stream=_SLOPE_STREAM)
@@ -215,12 +221,25 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0
     return sigma, sigma * _log_slope(table, gram, weights)
 
 
+def _epsilon(value):
+    return check.real("epsilon", value, above=0, at_most=1e100)
+
+
 def _table(values):
+    """Toeplitz coefficients, or a triangular array, checked."""
     try:
         flat = np.ndim(values) < 2
     except ValueError:  # rows of different lengths
         flat = False
-    return check.vector("table", values) if flat else check.matrix("table", values)
+    table = check.vector("table", values) if flat else check.matrix("table", values)
+    if not flat and (table.shape[0] != table.shape[1] or np.any(np.triu(table, 1))):
+        raise ValueError(f"table must be flat, or square and lower-triangular; got shape {table.shape}")
+    if np.any(table < 0):
+        raise ValueError(f"table must have entries at least 0; got {float(table.min())!r}")
+    diagonal = table[:1] if flat else np.diag(table)
+    if not np.all(diagonal > 0):
+        raise ValueError(f"table must start with a coefficient, or have a diagonal, above 0; got {float(diagonal.min())!r}")
+    return table
 
 
 def _scheme(batches_per_epoch, epochs):

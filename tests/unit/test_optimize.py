@@ -395,12 +395,24 @@ def test_bad_input(changes, message):
         optimize.optimize(**arguments)
 
 
+def test_what_is_validated_must_fit():
+    with pytest.raises(ValueError, match="table must have batches_per_epoch"):
+        optimize.validated(
+            matrices.identity(4), [1.0, 0.0, 0.0, 0.0], "rmse",
+            epsilon=1.0, delta=1e-2, batches_per_epoch=2, epochs=3, history=np.empty((0, 2)),
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "changes, message",
     [
         ({"table": [1.0, 0.5, 0.2]}, "table must have a multiple"),
         ({"table": [[1.0, 0.5], [0.2]]}, "table must be"),
-        ({"table": [1.0, -0.5]}, "coefficients must be"),
+        ({"table": [1.0, -0.5]}, "table must have entries"),
+        ({"table": [0.0, 0.5]}, "table must start"),
+        ({"table": [[1.0, 0.5]]}, "table must be flat, or square"),
+        ({"table": [[1.0, 0.5], [0.0, 1.0]]}, "table must be flat, or square"),
+        ({"table": [[1.0, 0.0], [1.0, 0.0]]}, "table must start"),
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"delta": 0.0}, "delta must be"),
         ({"batches_per_epoch": 0}, "batches_per_epoch must be"),

@@ -19,13 +19,14 @@ from dplib import (
     baselines,
     batching,
     calibrate,
-    datasets,
     contour,
+    datasets,
     gaussian,
     lattice,
     matrices,
     mechanisms,
     mixtures,
+    optimize,
     results,
     training,
 )
@@ -223,6 +224,50 @@ TRAINING = [
     ),
     (datasets.digits, {}, {"test_share": OPEN_UNIT, "seed": FROM_ZERO}),
 ]
+BUFFERS = {"encoder_family": "buffered_linear_toeplitz", "buffers": 1, "lines": 64}
+SMALLEST = {"epsilon": 1.0, "delta": 0.01, "batches_per_epoch": 2}
+ABOVE_ZERO = scalar("a finite real number above 0 and at most 1e+100", 0, -0.0, -1, 2e100)
+BINS = count("a whole number at least 1 and at most 8192", 0, -1.0, 8193)
+LINES = count("a whole number at least 64 and at most 131072", 63, 2**18)
+TABLES = [row for row in FLAT if isinstance(row[0], list) and np.ndim(row[0][:1]) == 1] + [
+    ([1.0, -0.5], ValueError, ("at least 0", "-0.5")),
+    ([0.0, 0.5], ValueError, ("above 0", "0.0")),
+    ([1.0] * 3, ValueError, ("3",)),
+]
+OPTIMIZE = [
+    (
+        optimize.optimize,
+        {**BUFFERS, **SMALLEST, "epochs": 2},
+        {
+            "encoder_family": one_of("toeplitz", "banded_toeplitz", "buffered_linear_toeplitz"),
+            "epsilon": ABOVE_ZERO,
+            "delta": OPEN_UNIT,
+            "batches_per_epoch": BINS,
+            "epochs": FROM_ONE,
+            "objective": one_of("rmse", "largest_error"),
+            "bands": [(1, ValueError, ("None", "1"))],
+            "buffers": count("a whole number at least 1 and at most 8", 0, 9),
+            "signed": FLAG,
+            "start": [(matrices.identity(4), ValueError, ("None",))],
+            "lines": LINES,
+            "most_steps": FROM_ONE,
+            "seed": FROM_ZERO,
+            "checkpoint": [(3, TypeError, ("path", "3")), ("no/such/run.npz", ValueError, ("folder", "no/such"))],
+        },
+    ),
+    (
+        optimize.noise_slope,
+        {"table": [1.0, 0.5], **SMALLEST, "lines": 64},
+        {
+            "table": TABLES,
+            "epsilon": ABOVE_ZERO,
+            "delta": OPEN_UNIT,
+            "batches_per_epoch": BINS,
+            "lines": LINES,
+            "seed": FROM_ZERO,
+        },
+    ),
+]
 SIGMA_Q_T = {"noise_multiplier": POSITIVE, "sampling_probability": PROBABILITY, "steps": FROM_ONE}
 LEMMA = {"mechanism": MECHANISM, "delta": OPEN_UNIT, "group_size": FROM_ONE}
 FUNCTIONS = [
@@ -344,6 +389,7 @@ FUNCTIONS = [
     (baselines.linear_extrapolation, {"mechanism": POISSON, "delta": 0.1, "group_size": 2}, LEMMA),
     *STREAMS,
     *TRAINING,
+    *OPTIMIZE,
     (results.Bracket, {"lower": 0.0, "upper": 1.0}, {"lower": REAL, "upper": REAL}),
     (results.UpperBound, {"upper": 1.0}, {"upper": NON_NEGATIVE, "order": RENYI_ORDER}),
     (
