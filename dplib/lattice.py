@@ -15,7 +15,8 @@ Composition is a product of discrete Fourier transforms of the tilted masses
 (tilt e^{cL}, so that the relevant part of the law is of order one for every delta).
 The inverse sum at period Lambda is exactly sum_m e^{c m Lambda} delta(eps + m Lambda):
 an upper bound as it stands; for the lower bound the terms m != 0 are subtracted,
-bounded by Chernoff at other tilts.
+bounded by Chernoff at other tilts. On a long lattice only a low band of frequencies
+is computed, and the others are bounded (`_lattice_sum`).
 
 Truncation: loss above the window counts as infinite (upper) or as the window's end
 (lower); loss below counts as the window's end (upper) or is dropped (lower).
