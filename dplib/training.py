@@ -22,14 +22,14 @@ JAX and Optax are imported at first use, and no global setting of theirs is chan
 from __future__ import annotations
 
 import functools
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from . import _correlated_noise as noise
+from . import _run_state
 from . import _validate as check
-from ._batch_streams import Batches, Padded
+from ._batch_streams import Padded
 from ._encoders import Encoder
 from ._gradients import clipped_sum
 from ._jax import load
@@ -44,8 +44,6 @@ __all__ = [
     "memory_rows",
     "train",
 ]
-
-_WORDS = 4  # of 32 bits, for a seed in a checkpoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,9 +149,9 @@ def train(
     Memory: a microbatch of gradients, `memory_rows(encoder)` copies of the parameters for the noise, one for momentum.
     """
     jax = load()
-    params, leaves = _floats(params)
-    data, records = _records(data)
-    padded = _slots(batches, records)
+    params, leaves = _run_state.floats(params)
+    data, records = _run_state.records(data)
+    padded = _run_state.slots(batches, records)
     rounds = len(padded)
     if not isinstance(config, Config):
         raise TypeError(f"config must be a dplib.training.Config; got {config!r}")
@@ -179,13 +177,16 @@ def train(
         noise_multiplier=config.noise_multiplier, momentum=config.momentum, rates=rates, divisor=config.divisor,
         microbatch=config.microbatch, optimizer=config.optimizer is not None, evaluate_every=evaluate_every,
         rounds_per_call=per_call, slots=padded.size, encoder=[np.asarray(a) for a in arrays.values()],
-        parameters=_digest(leaves), data=_digest(jax.tree.leaves(data), most=2**26), **_plain(padded.batches),
+        parameters=_run_state.digest(leaves), data=_run_state.digest(jax.tree.leaves(data), most=2**26),
+        **_run_state.plain(padded.batches),
     )  # fmt: skip
     saved = kept.load()
     if saved:
-        seed = _number(saved["seed"]) if fresh else seed
+        seed = _run_state.number(saved["seed"]) if fresh else seed
         if padded.batches.fresh:
-            padded = Padded(_with_seed(padded.batches, _number(saved["batch_seed"])), padded.size)
+            padded = Padded(
+                _run_state.with_seed(padded.batches, _run_state.number(saved["batch_seed"])), padded.size
+            )
 
     many, one, begin = _compiled(loss, config.optimizer, kind, config.microbatch)
     state = begin(params, np.float32(config.momentum))
@@ -210,7 +211,7 @@ def train(
             count = per_call if done + per_call <= stop else 1
             indices, mask = padded.block(done, done + count)
             numbered = np.arange(done, done + count, dtype=np.int32)
-            inputs = (numbered, rates[done : done + count], _taken(data, indices), mask)
+            inputs = (numbered, rates[done : done + count], _run_state.taken(data, indices), mask)
             state = (many if count > 1 else one)(state, numbers, inputs)
             done += count
             progress.update(count)
@@ -218,7 +219,7 @@ def train(
                 history.append((done, float(evaluate(state[0]))))
             due = kept.due if checkpoint_every is None else done - last_save >= checkpoint_every
             if kept.path is not None and due and done < rounds:
-                _save(kept, state, done, history, seed, padded.batches.seed)
+                _run_state.save(kept, state, done, history, seed, padded.batches.seed)
                 last_save = done
             if watch is not None:
                 watch(done)
@@ -351,45 +352,6 @@ def _compiled(loss, optimizer, kind, microbatch):
 # ------------------------------------------------------------------------------- arguments
 
 
-def _floats(params):
-    import jax
-
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(params)]
-    if not leaves:
-        raise ValueError("params must hold at least one array")
-    for leaf in leaves:
-        if not np.issubdtype(leaf.dtype, np.floating):
-            raise TypeError(f"params must hold arrays of floats; got one of {leaf.dtype}")
-        if not np.all(np.isfinite(leaf)):
-            raise ValueError("params must hold finite numbers")
-    return params, leaves
-
-
-def _records(data):
-    import jax
-
-    data = jax.tree.map(np.asanyarray, data)
-    lengths = {len(leaf) if leaf.ndim else 0 for leaf in jax.tree.leaves(data)}
-    if len(lengths) != 1 or not min(lengths):
-        raise ValueError(f"data must hold arrays of one leading length, at least 1; got {sorted(lengths)}")
-    return data, lengths.pop()
-
-
-def _taken(data, indices):
-    import jax
-
-    return jax.tree.map(lambda leaf: np.take(leaf, indices, axis=0), data)
-
-
-def _slots(batches, records):
-    padded = batches.padded() if isinstance(batches, Batches) else batches
-    if not isinstance(padded, Padded):
-        raise TypeError(f"batches must be a stream of dplib.batching, or padded; got {batches!r}")
-    if padded.batches.records != records:
-        raise ValueError(f"batches must be of the {records} records of data; got {padded.batches.records}")
-    return padded
-
-
 def _plan(config, rounds):
     if config.encoder is None:
         return noise.Kind("identity", 0), {"first": 1.0}
@@ -410,49 +372,3 @@ def _rates(config, rounds):
     if values.ndim and len(values) < rounds:
         raise ValueError(f"learning_rate must have one entry for each of {rounds} rounds; got {len(values)}")
     return np.array(values[:rounds]) if values.ndim else np.full(rounds, values)
-
-
-# ------------------------------------------------------------------------------ checkpoints
-
-
-def _digest(leaves, most=None):
-    """A hash of arrays; of the first entries only where they take more than `most` bytes."""
-    digest = hashlib.sha256()
-    for leaf in leaves:
-        digest.update(f"{leaf.shape}{leaf.dtype.str}".encode())
-        rows = (
-            leaf if most is None or leaf.nbytes <= most else leaf[: max(1, most * len(leaf) // leaf.nbytes)]
-        )
-        digest.update(np.ascontiguousarray(rows).tobytes())
-    return digest.hexdigest()[:32]
-
-
-def _plain(batches):
-    names = batches.fingerprint()
-    names["seed"] = None if batches.fresh else str(names["seed"])
-    return {f"batches_{name}": value for name, value in names.items()}
-
-
-def _with_seed(batches, seed):
-    values = {
-        name: getattr(batches, name) for name in batches.__dataclass_fields__ if name != "expected_size"
-    }
-    return type(batches)(**{**values, "seed": seed})
-
-
-def _save(kept, state, done, history, seed, batch_seed):
-    import jax
-
-    leaves = {f"leaf_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
-    kept.save(
-        done=np.array(done), history=np.array(history, float).reshape(-1, 2),
-        seed=_words(seed), batch_seed=_words(batch_seed), **leaves,
-    )  # fmt: skip
-
-
-def _words(number):
-    return np.array([number >> (32 * i) & 0xFFFFFFFF for i in range(_WORDS + 1)], np.uint32)
-
-
-def _number(words):
-    return sum(int(word) << (32 * i) for i, word in enumerate(words))

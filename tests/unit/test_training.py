@@ -16,7 +16,7 @@ import optax
 import pytest
 
 from dplib import _correlated_noise as noise
-from dplib import _gradients, batching, matrices, training
+from dplib import _gradients, _run_state, batching, matrices, training
 from dplib.training import Config, clipped_sum, correlated_noise, memory_rows, train
 
 fit = functools.partial(train, rounds_per_call=8)  # divides the rounds: one program a test
@@ -359,8 +359,8 @@ def test_a_run_with_fresh_entropy_goes_on_with_its_own(tmp_path, seed):
     with pytest.raises(Stop):
         train(squared, START, (X, Y), first.padded(25), config, watch=stop_at(24), **options)
     with np.load(path) as kept:
-        noise_seed = training._number(kept["seed"])
-        assert int(kept["done"]) == 24 and training._number(kept["batch_seed"]) == first.seed
+        noise_seed = _run_state.number(kept["seed"])
+        assert int(kept["done"]) == 24 and _run_state.number(kept["batch_seed"]) == first.seed
     end = parameters(train(squared, START, (X, Y), new().padded(25), config, **options))
     again = batching.poisson_stream(30, 40, 0.4, seed=first.seed).padded(25)
     assert np.array_equal(
