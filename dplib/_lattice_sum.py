@@ -19,8 +19,8 @@ import math
 
 import numpy as np
 
-from ._saddle import log_kernel
 from ._scipy import fft
+from ._tilt import log_kernel
 from .mixtures import EPS
 from .results import NoBracketError
 

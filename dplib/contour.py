@@ -38,7 +38,7 @@ import math
 import numpy as np
 
 from ._families import BLOCK, NEGLIGIBLE, STRIP_CAP, Family
-from ._saddle import log_kernel, saddle
+from ._tilt import log_kernel, saddle
 from .mixtures import EPS
 from .results import Bracket, NoBracketError
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from ._lattice_law import Law, Step
 from ._lattice_sum import MOST_POINTS, Sum, TooLong, best_alias
-from ._saddle import log_kernel, saddle
+from ._tilt import log_kernel, saddle
 from .results import Bracket, NoBracketError
 
 _MOST_CELLS = 550_000
