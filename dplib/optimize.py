@@ -41,6 +41,7 @@ _MOST_LINES = 2**17
 _PASSES = 3  # of L-BFGS-B, each with lines drawn for the encoder at which the last one ended
 _GAIN = 2e-4  # a pass that gains less (relative) is the last
 _ROOT = 1e-3  # of log delta: Newton's next step is then exact to the square of it
+_NEWTON = 6  # steps, before the interval between the ends is halved
 _BEYOND = 500.0  # logarithm of an error that is none
 _STREAM, _SLOPE_STREAM = 9, 10  # first keys of the random streams
 _VALIDATION = 0.005  # standard error of delta, relative
@@ -175,7 +176,18 @@ def optimize(
 
 
 def validated(
-    encoder, table, objective, *, epsilon, delta, batches_per_epoch, epochs, history, parameters=None, start=None, seed=0
+    encoder,
+    table,
+    objective,
+    *,
+    epsilon,
+    delta,
+    batches_per_epoch,
+    epochs,
+    history,
+    parameters=None,
+    start=None,
+    seed=0,
 ):
     """`Optimized` for an encoder that somebody found: its noise multiplier and objective from fresh lines.
 
@@ -238,7 +250,9 @@ def _table(values):
         raise ValueError(f"table must have entries at least 0; got {float(table.min())!r}")
     diagonal = table[:1] if flat else np.diag(table)
     if not np.all(diagonal > 0):
-        raise ValueError(f"table must start with a coefficient, or have a diagonal, above 0; got {float(diagonal.min())!r}")
+        raise ValueError(
+            f"table must start with a coefficient, or have a diagonal, above 0; got {float(diagonal.min())!r}"
+        )
     return table
 
 
@@ -274,24 +288,31 @@ class _Noise:
         self.moving = MovingLines(gram / math.exp(2 * log_sigma), self.epsilon, rng, self.lines)
 
     def at(self, gram):
-        """(log sigma, S up to a factor): Newton, from the last root."""
+        """(log sigma, S up to a factor): Newton, from the last root, between ends on both sides of it."""
         self.moving.moved(gram)
         x, goal = self.log_sigma, math.sqrt(-self.log_delta)
-        for _ in range(20):
+        low, high = -math.inf, math.inf
+        for step in range(60):
             log_delta, slope, weights = self.moving.scaled(math.exp(x))
             if not (math.isfinite(log_delta) and slope < 0):
                 break  # too far from where the lines were drawn
             # The root of -log delta is nearly a straight line.
             height = math.sqrt(max(-log_delta, 1e-9))
-            x += min(max((height - goal) * 2 * height / slope, -0.5), 0.5)
+            low, high = (x, high) if height < goal else (low, x)
+            newton = x + min(max((height - goal) * 2 * height / slope, -0.5), 0.5)
             if abs(log_delta - self.log_delta) < _ROOT:
-                self.log_sigma = x
-                return x, weights
+                self.log_sigma = newton
+                return newton, weights
+            # With few lines the slope of the average is not that of these lines: Newton may go to and fro.
+            enclosed = math.isfinite(low) and math.isfinite(high)
+            x = (low + high) / 2 if enclosed and step >= _NEWTON else newton
         raise NoBracketError("the noise multiplier for the target was not found; more lines may help")
 
     def _rough(self, gram):
         delta = math.exp(self.log_delta)
-        sigma, _ = _importance.solve_scale(gram, self.epsilon, delta, "remove", seed=self.seed, relative_error=0.05)
+        sigma, _ = _importance.solve_scale(
+            gram, self.epsilon, delta, "remove", seed=self.seed, relative_error=0.05
+        )
         return math.log(sigma)
 
 
@@ -302,7 +323,13 @@ class _Problem:
     """The objective at the noise that the target asks for, with its gradient by the parameters of the family."""
 
     def __init__(self, family, objective, batches, noise, record):
-        self.family, self.objective, self.b, self.noise, self.record = family, objective, batches, noise, record
+        self.family, self.objective, self.b, self.noise, self.record = (
+            family,
+            objective,
+            batches,
+            noise,
+            record,
+        )
         self.seen, self.history = {}, []
 
     def start_pass(self, x, number):
@@ -369,7 +396,9 @@ def _descend(problem, most_steps):
         def step(point):
             shown, sigma = problem.note(point)
             if hasattr(progress, "set_postfix_str"):
-                progress.set_postfix_str(f"objective {shown:.6g}, noise multiplier {sigma:.5g}", refresh=False)
+                progress.set_postfix_str(
+                    f"objective {shown:.6g}, noise multiplier {sigma:.5g}", refresh=False
+                )
             progress.update()
 
         for number in range(_PASSES):
