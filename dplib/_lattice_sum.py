@@ -83,7 +83,9 @@ class Sum:
             raise TooLong(f"the lattice needs {size} points")
         count = count if band else half
         frequencies = np.arange(count, dtype=np.int32)
-        log_power, angle, relative = np.zeros((3, count))
+        # A computed modulus m is off by e at most, its power by (m + e)^T - m^T; excess = T log(1 + e / m).
+        log_power, angle, excess = np.zeros((3, count))
+        left_out = 0.0
         for masses, centre, rounds, error in self.rows:
             if band:
                 transform = _low_band(masses, centre, size, frequencies)
@@ -94,22 +96,22 @@ class Sum:
             for low in range(0, len(frequencies), _BLOCK):
                 part = slice(low, low + _BLOCK)
                 values = transform[part]
-                modulus = np.abs(values)
-                with np.errstate(divide="ignore"):
-                    log_power[part] += rounds * np.log(modulus)
-                    # phi^T is off by T |phi|^(T-1) times the error of phi, at every frequency.
-                    relative[part] += rounds * error / modulus
+                modulus = np.maximum(np.abs(values), 1e-300)
+                log_power[part] += rounds * np.log(modulus)
+                excess[part] += rounds * np.log1p(error / modulus)
                 angle[part] += rounds * np.angle(values)
             del transform, values
             live = log_power > _DEAD
             if not live.all():
-                frequencies, log_power, angle, relative = (
-                    array[live] for array in (frequencies, log_power, angle, relative)
+                # The factors to come are at most 1, up to rounding.
+                left_out += 1.01 * float(np.exp((log_power + excess)[~live]).sum())
+                frequencies, log_power, angle, excess = (
+                    array[live] for array in (frequencies, log_power, angle, excess)
                 )
-        power = np.exp(log_power, out=log_power)
-        np.expm1(np.minimum(relative, 30.0, out=relative), out=relative)
         # Error of every mass: the mean over frequencies, those left out included.
-        self.mass_error = 2 * float(power @ relative) / size + math.exp(_DEAD / 2 if band else _DEAD)
+        error = np.exp(log_power + excess) @ -np.expm1(-excess)
+        self.mass_error = 2 * (float(error) + left_out) / size + (math.exp(_DEAD / 2) if band else 0.0)
+        power = np.exp(log_power, out=log_power)
         product = np.empty(len(power), complex)
         np.cos(angle, out=product.real)
         np.sin(angle, out=product.imag)
