@@ -13,7 +13,9 @@ joblib = pytest.importorskip("joblib")
 
 
 def draws(rng, index, size=3, fails_at=None, log=None):
-    """What a block computes: its index and a few draws."""
+    """What a block computes: its index and a few draws. Blocks of a run that will fail take a moment each."""
+    if fails_at is not None:
+        time.sleep(0.02)
     if index == fails_at:
         raise KeyboardInterrupt
     if log is not None:
