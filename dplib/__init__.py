@@ -2,8 +2,11 @@
 
 >>> import dplib
 >>> dpsgd = dplib.PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.01, steps=2000)
->>> print(dpsgd.epsilon(delta=1e-6))
-2.95525 (certified to 8e-12, contour)
+>>> spent = dpsgd.epsilon(delta=1e-6)
+>>> print(f"{spent.upper:.5f}")
+2.95525
+>>> spent.relative_width < 1e-9
+True
 """
 
 from .calibrate import calibrate

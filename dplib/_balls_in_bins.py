@@ -49,6 +49,16 @@ class BallsInBins:
 
     Raises ValueError or TypeError on bad input. Cost: the Gram matrix O(n b) for Toeplitz encoders; then
     tenths of a second for an estimate, seconds for a certificate, for any number of rounds and any delta.
+
+    >>> from dplib import BallsInBins, matrices
+    >>> encoder = matrices.optimal_counting(64, bands=4)
+    >>> training = BallsInBins(encoder, noise_multiplier=6.0, batches_per_epoch=16, epochs=4)
+    >>> guess = training.epsilon(delta=1e-5)
+    >>> print(f"about {guess.value:.2f}: an {type(guess).__name__}, no guarantee")
+    about 0.67: an Estimate, no guarantee
+    >>> independent = BallsInBins(matrices.identity(64), noise_multiplier=6.0, batches_per_epoch=16, epochs=4)
+    >>> type(independent.epsilon(delta=1e-5)).__name__
+    'Bracket'
     """
 
     encoder: object

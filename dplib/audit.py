@@ -62,6 +62,13 @@ def epsilon_lower_bound(scores_with, scores_without, delta, *, confidence=0.95, 
     each Clopper and Pearson's with failure probability (1 - confidence) / 2. The event is chosen on every
     second run and counted on the others, so that the choice costs nothing.
     Raises ValueError or TypeError on bad input.
+
+    >>> import numpy as np
+    >>> from dplib import audit, gaussian
+    >>> noise = np.random.default_rng(0)
+    >>> found = audit.epsilon_lower_bound(1 + noise.standard_normal(2000), noise.standard_normal(2000), delta=1e-3)
+    >>> 0 < found.lower < gaussian.epsilon(mu=1.0, delta=1e-3)
+    True
     """
     present, absent = _scores("scores_with", scores_with), _scores("scores_without", scores_without)
     delta = check.real("delta", delta, at_least=0, below=1)

@@ -20,6 +20,13 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> float:
     mechanism : any mechanism with group_size 1. delta : in (0, 1). group_size : k >= 1.
     An upper bound (the upper end of each bracket is used), often a very loose one.
     Raises ValueError or TypeError on bad input. Cost: a few accountant calls.
+
+    >>> from dplib import PoissonDPSGD, baselines
+    >>> alone = PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.01, steps=2000)
+    >>> print(f"{baselines.group_lemma(alone, delta=1e-6, group_size=4):.1f}")
+    28.3
+    >>> print(f"{PoissonDPSGD(1.0, 0.01, 2000, group_size=4).epsilon(1e-6).upper:.1f}")
+    14.5
     """
     delta, k, composition = _request(mechanism, delta, group_size)
     target = math.log(delta)

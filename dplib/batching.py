@@ -45,6 +45,12 @@ def poisson(records, rounds, sampling_probability, rng) -> list:
     Cost: proportional to the number of records drawn, n * T * q, not to n * T:
     the gaps between successes are drawn instead of the coins.
     Raises ValueError or TypeError on bad input.
+
+    >>> import numpy as np
+    >>> from dplib import batching
+    >>> rounds = batching.poisson(records=1000, rounds=20, sampling_probability=0.1, rng=np.random.default_rng(0))
+    >>> len(rounds), min(map(len, rounds)) < 100 < max(map(len, rounds))
+    (20, True)
     """
     n, T = _size(records, rounds)
     q = check.probability("sampling_probability", sampling_probability)
@@ -134,6 +140,12 @@ def balls_in_bins(records, batches_per_epoch, epochs, rng, streaming=False) -> l
 
     Returns a list of b * E arrays, some of them possibly empty. Each record takes
     part exactly once an epoch; the sizes are Multinomial(n; 1/b, ..., 1/b).
+
+    >>> import numpy as np
+    >>> from dplib import batching
+    >>> rounds = batching.balls_in_bins(records=6, batches_per_epoch=2, epochs=3, rng=np.random.default_rng(0))
+    >>> batching.participation(rounds, records=6).sum(axis=0).tolist()
+    [3, 3, 3, 3, 3, 3]
     """
     n, b, epochs = _bins(records, batches_per_epoch, epochs)
     rng = _generator(rng)
@@ -161,6 +173,12 @@ def poisson_stream(records, rounds, sampling_probability, *, seed=None) -> strea
 
     Participation: all n T coins are independent. Cost of a round: its own size, up to q = 1/2
     (a Binomial(n, q) count, then as many records without replacement); memory likewise.
+
+    >>> from dplib import batching
+    >>> stream = batching.poisson_stream(records=10**9, rounds=1000, sampling_probability=1e-6, seed=1)
+    >>> first = next(iter(stream))
+    >>> len(first) < 2000
+    True
     """
     n, T = _size(records, rounds)
     q = check.probability("sampling_probability", sampling_probability)

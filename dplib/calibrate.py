@@ -57,6 +57,14 @@ def calibrate(
 
     with `seed`, `samples` and `checkpoint` as for its `delta`. `BallsInBins.certified` returns the certificate, too.
     For other mechanisms these four have no meaning, and must be left out.
+
+    >>> from dplib import PoissonDPSGD, calibrate
+    >>> draft = PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.01, steps=2000)
+    >>> private = calibrate(draft, epsilon=2.0, delta=1e-6)
+    >>> print(f"{private.noise_multiplier:.5f}")
+    1.24574
+    >>> private.delta(epsilon=2.0).upper <= 1e-6
+    True
     """
     epsilon, delta, direction = check.epsilon(epsilon), check.delta(delta), check.direction(direction)
     check.mechanism(mechanism, question="epsilon")
@@ -94,6 +102,11 @@ def effective_noise(sampling_probability, steps, epsilon, delta, *, direction="b
     and at most `tolerance` above the smallest one that does. An array is walked from the
     largest q down, each solution started from its neighbours: a few accountant calls each.
     Raises ValueError where no noise is needed, and on bad input. Returns a float, or an array.
+
+    >>> from dplib.calibrate import effective_noise
+    >>> small, full = effective_noise([0.01, 1.0], steps=1000, epsilon=1.0, delta=1e-6)
+    >>> print(f"batches of 1%: {small:.2f}   of everything: {full:.2f}")
+    batches of 1%: 156.27   of everything: 133.60
     """
     rates, scalar = check.grid("sampling_probability", sampling_probability)
     for rate in rates.ravel():

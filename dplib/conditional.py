@@ -80,6 +80,11 @@ def published_tail(encoder, noise_multiplier, sampling_probability, delta_1, min
     Returns an array with a row for each row of the encoder (each block of b rounds) and a column
     for each round (each b-th one): p~ of the source, and its placeholder 1 where the entry is 0.
     Raises ValueError or TypeError on bad input. Cost: n^2 for Toeplitz, n^3 for dense encoders.
+
+    >>> from dplib import conditional, matrices
+    >>> bounds = conditional.published_tail(matrices.optimal_counting(4), 2.0, 0.1, delta_1=1e-6)
+    >>> bounds.shape, bool((bounds >= 0.1).all())
+    ((4, 4), True)
     """
     noise, p, b = check_setting(encoder, noise_multiplier, sampling_probability, min_separation)
     delta_1 = check.real("delta_1", delta_1, above=0, below=1)

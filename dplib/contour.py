@@ -354,7 +354,13 @@ def side_log_delta(composition, epsilon, direction) -> Bracket:
 
 
 def side_epsilon(composition, delta, direction) -> Bracket:
-    """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction."""
+    """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction.
+
+    >>> from dplib import contour, mixtures
+    >>> one_round = mixtures.binomial(trials=1, probability=0.01, noise_multiplier=1.0)
+    >>> print(f'{contour.side_epsilon([(one_round, 2000)], delta=1e-6, direction="remove").upper:.4f}')
+    2.9552
+    """
     log_delta = math.log(delta)
     problem = _Composition(composition, direction)
     guess, c = problem.chernoff_epsilon(log_delta)

@@ -43,6 +43,10 @@ def digits(test_share=0.2, seed=0) -> Dataset:
 
     test_share : part kept for testing, in (0, 1). seed : of the split, a whole number at least 0.
     Features have shape (records, 64) and lie in [-1, 1]: the sixteen grey levels scaled by constants, which costs no privacy.
+
+    >>> from dplib import datasets
+    >>> datasets.digits()
+    Dataset(1438 to train, 359 to test, features (64,))
     """
     share = check.real("test_share", test_share, above=0, below=1)
     seed = check.whole("seed", seed, at_least=0)

@@ -58,6 +58,10 @@ def epsilon(mu, delta) -> float:
     """Smallest epsilon >= 0 with delta(mu, epsilon) <= `delta`, to 1e-12 relative.
 
     mu : sensitivity over noise standard deviation, at least 0. delta : in (0, 1).
+
+    >>> from dplib import gaussian
+    >>> print(f"{gaussian.epsilon(mu=0.5, delta=1e-6):.6f}")
+    2.254085
     """
     mu, delta = check.mu(mu), check.delta(delta)
     if mu == 0 or _log_delta(mu, 0.0) <= math.log(delta):
@@ -73,6 +77,11 @@ def calibrate(epsilon, delta) -> float:
 
     epsilon : at least 0. delta : in (0, 1). The noise standard deviation is
     then sensitivity / mu.
+
+    >>> from dplib import gaussian
+    >>> mu = gaussian.calibrate(epsilon=1.0, delta=1e-6)
+    >>> print(f"sensitivity 1 needs a standard deviation of {1 / mu:.4f}")
+    sensitivity 1 needs a standard deviation of 4.2247
     """
     epsilon, delta = check.epsilon(epsilon), check.delta(delta)
     gap = lambda log_mu: _log_delta(math.exp(log_mu), epsilon) - math.log(delta)

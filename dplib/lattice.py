@@ -181,6 +181,12 @@ def side_epsilon(composition, delta, direction, relative_width=1e-7) -> Bracket:
     """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction.
 
     relative_width : the relative width of epsilon aimed at.
+
+    >>> from dplib import contour, lattice, mixtures
+    >>> rounds = [(mixtures.binomial(trials=1, probability=0.01, noise_multiplier=1.0), 2000)]
+    >>> ours, other = lattice.side_epsilon(rounds, 1e-6, "remove"), contour.side_epsilon(rounds, 1e-6, "remove")
+    >>> max(ours.lower, other.lower) <= min(ours.upper, other.upper)
+    True
     """
     log_delta = math.log(delta)
     solver = _Solver(composition, direction, log_delta=log_delta)

@@ -84,6 +84,14 @@ def optimal_counting(n, bands=None) -> Toeplitz:
 
     n : rounds, at least 1. bands : None, or the number of coefficients kept, 1 to n (the rest are 0).
     Without `bands` C C is all ones on and below the diagonal, and C^-1 has a closed form.
+
+    >>> import numpy as np
+    >>> from dplib import matrices
+    >>> table = matrices.optimal_counting(4).entries()
+    >>> table[:, 0].tolist()
+    [1.0, 0.5, 0.375, 0.3125]
+    >>> bool(np.allclose(table @ table, np.tril(np.ones((4, 4)))))
+    True
     """
     whole = Counting(n)
     bands = whole.n if bands is None else check.whole("bands", bands, at_least=1, at_most=whole.n)
@@ -100,6 +108,8 @@ def buffered_linear_toeplitz(n, output_scale, buffer_decay) -> BufferedToeplitz:
     n : rounds, at least 1.
     output_scale : shape (buffers,), of either sign, such that no coefficient is below 0.
     buffer_decay : shape (buffers,), each in [0, 1].
+        Both may hold conjugate pairs, one after the other, moduli of decays at most 1: a pair is a damped wave,
+        2 |s| |d|^(i-1) cos((i - 1) arg d + arg s), and is streamed with two real buffers.
 
     Streaming needs `buffers` numbers per coordinate instead of all past rounds.
     Raises ValueError or TypeError on bad input.

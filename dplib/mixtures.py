@@ -323,6 +323,11 @@ def binomial(trials, probability, noise_multiplier) -> Mixture:
 
     trials : k >= 0. probability : q in [0, 1]. noise_multiplier : sigma > 0.
     k = 0 or q = 0 gives the trivial pair, q = 1 the plain Gaussian.
+
+    >>> from dplib import mixtures
+    >>> pair = mixtures.binomial(trials=2, probability=0.5, noise_multiplier=1.0)
+    >>> print(f"{pair.hockey_stick(0.28093, 'remove'):.4f}")
+    0.2899
     """
     k = check.whole("trials", trials, at_least=0, at_most=10**8)
     q = check.probability("probability", probability)

@@ -71,6 +71,12 @@ def estimate(gram, epsilon, direction="both", *, samples=None, relative_error=0.
     `relative_error`, the standard error is larger and the method says so, too.
     Cost: some thousand lines, 0.1 to 0.5 s at b = 128, for any delta; seconds where few bands are used.
     Raises ValueError or TypeError on bad input.
+
+    >>> import numpy as np
+    >>> from dplib import montecarlo
+    >>> found = montecarlo.estimate(np.eye(4), epsilon=1.0)
+    >>> bool(found.standard_error < 0.01 * found.value)
+    True
     """
     gram, epsilon, side = _request(gram, epsilon, direction)
     samples, error = _effort(samples, relative_error)

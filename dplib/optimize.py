@@ -33,7 +33,7 @@ from ._moving import MovingLines
 from ._progress import Checkpoint, bar
 from ._replay import Record
 from ._scipy import optimize as scipy_optimize
-from ._signed_buffers import FEWEST, Signed
+from ._signed_buffers import FEWEST, Dipped, Waved
 from .results import NoBracketError
 
 _LINES = 512
@@ -127,7 +127,7 @@ def optimize(
     objective : "rmse" (root mean square over rounds), "largest_error" (of a round), or a function
         (C, noise_multiplier) -> number, written with jax.numpy, C as the family gives it.
     bands : 1 to b E, for "banded_toeplitz". buffers : 1 to 8; signed : whether their output weights may be below 0,
-        where that is better and no coefficient is.
+        or two of the buffers a conjugate pair, where that is better and no coefficient is below 0.
     start : Toeplitz encoder to start from (not for buffers); None: optimal counting, cut after a quarter of b.
         For a function: its first parameters.
     lines : 64 to 2^17, drawn once for each pass; most_steps : of L-BFGS-B in each pass. seed : whole number.
@@ -217,6 +217,13 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0
     epsilon : above 0. delta : in (0, 1). lines : 64 to 2^17. seed : whole number.
 
     Returns (float, array of the shape of the table). Estimates: the error falls a little faster than 1 / sqrt(lines).
+
+    >>> import numpy as np
+    >>> from dplib import matrices, optimize
+    >>> table = np.eye(8)[0] + 0.2 * np.eye(8)[1]
+    >>> noise, slope = optimize.noise_slope(table, epsilon=2.0, delta=1e-5, batches_per_epoch=4)
+    >>> bool(noise > 1 and slope[1] > 0)
+    True
     """
     epsilon, delta = _epsilon(epsilon), check.delta(delta)
     table = _table(table)
@@ -418,15 +425,15 @@ def _descend(problem, most_steps):
 
 
 def _with_signs(encoder, problem, most_steps):
-    """(the better encoder of those with weights above 0 and of either sign, its problem)."""
+    """(the best encoder of those with weights above 0, of either sign, and with a complex pair; its problem)."""
     free = _Problem(
         _encoder_families.make("toeplitz", encoder.columns, problem.b), problem.objective, problem.b, problem.noise, problem.record
     )  # fmt: skip
     target = free.family.table(_descend(free, most_steps))
     least = problem.best[-1]
     buffers = len(encoder.output_scale)
-    for short in (False, True)[: 1 + (buffers > FEWEST)]:
-        family = Signed(encoder.columns, buffers, target, short)
+    for form, short in ((Dipped, False), (Waved, False), (Dipped, True))[: 2 + (buffers > FEWEST)]:
+        family = form(encoder.columns, buffers, target, short)
         signs = _Problem(family, problem.objective, problem.b, problem.noise, problem.record)
         try:
             other = family.encoder(_descend(signs, most_steps))

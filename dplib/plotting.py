@@ -91,6 +91,11 @@ def figure(rows: int = 1, columns: int = 1, *, height: float | None = None, **ke
     Returns
     -------
     (Figure, Axes or array of Axes), as `matplotlib.pyplot.subplots` gives them.
+
+    >>> from dplib import plotting
+    >>> fig, axes = plotting.figure(1, 2)
+    >>> len(axes)
+    2
     """
     import matplotlib.pyplot as plt
 

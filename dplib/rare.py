@@ -366,6 +366,11 @@ def side_epsilon(mixture, rounds, delta, direction) -> Bracket:
     """Bracket of the smallest epsilon with delta(epsilon) <= delta, in one direction, where it is positive.
 
     Arguments and errors as for `side_log_delta`; delta in (0, 1). Cost: a few of its calls.
+
+    >>> from dplib import mixtures, rare
+    >>> one_round = mixtures.binomial(trials=1, probability=1e-3, noise_multiplier=1.0)
+    >>> print(f'{rare.side_epsilon(one_round, rounds=100, delta=1e-6, direction="remove").upper:.4f}')
+    0.0838
     """
     log_delta, side = math.log(delta), _Side(mixture, rounds, direction)
     epsilon = Chernoff([(mixture, rounds)], direction).epsilon(log_delta)

@@ -52,6 +52,14 @@ def subsampled_gaussian(order, noise_multiplier, sampling_probability, direction
     """`divergence` of the Poisson-subsampled Gaussian mechanism, one record [ZW-4].
 
     noise_multiplier : sigma > 0. sampling_probability : q in [0, 1].
+
+    >>> from dplib import renyi
+    >>> curve = lambda order: renyi.subsampled_gaussian(order, noise_multiplier=1.0, sampling_probability=0.01)
+    >>> print(f"{curve(8.5).upper:.5f}")
+    0.00109
+    >>> spent = renyi.to_epsilon(curve, delta=1e-6, rounds=2000)
+    >>> print(f"epsilon <= {spent.upper:.4f} at order {spent.order:.2f}")
+    epsilon <= 3.2464 at order 7.23
     """
     _orders(order)
     check.direction(direction)

@@ -15,7 +15,15 @@ from . import _validate as check
 
 
 class NoBracketError(ArithmeticError):
-    """No useful certified bracket could be computed; the message says why."""
+    """No useful certified bracket could be computed; the message says why.
+
+    >>> from dplib import NoBracketError, PoissonDPSGD
+    >>> try:
+    ...     PoissonDPSGD(noise_multiplier=1e-9, sampling_probability=0.5, steps=10).epsilon(1e-6)
+    ... except NoBracketError:
+    ...     print("more noise, please")
+    more noise, please
+    """
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,13 @@ class Bracket:
     method : which accountant produced it ("closed form", "contour", "lattice").
 
     Raises ValueError when the ends are not finite or are in the wrong order.
+
+    >>> from dplib import Bracket
+    >>> spent = Bracket(lower=1.99, upper=2.0, method="closed form")
+    >>> spent.upper
+    2.0
+    >>> print(f"{spent.relative_width:.4f}")
+    0.0050
     """
 
     lower: float
@@ -88,6 +103,10 @@ class UpperBound:
     order : the Renyi order that attains it, above 1, or None.
 
     Raises ValueError or TypeError on anything else.
+
+    >>> from dplib import UpperBound
+    >>> print(UpperBound(upper=3.25, method="Renyi", order=7.5).upper)
+    3.25
     """
 
     upper: float
@@ -128,6 +147,11 @@ class Certificate:
     method : which bound it is.
 
     Raises ValueError or TypeError on anything else.
+
+    >>> from dplib import Certificate
+    >>> proof = Certificate(upper=1e-6, failure_probability=1e-9, samples=100_000, method="lines")
+    >>> proof.upper, proof.failure_probability
+    (1e-06, 1e-09)
     """
 
     upper: float
@@ -169,6 +193,11 @@ class Estimate:
     upper : upper confidence bound, at least `value`.
     confidence : probability with which `upper` is at least the truth, in (0, 1).
     method : how it was sampled.
+
+    >>> from dplib import Estimate
+    >>> guess = Estimate(value=1.5, standard_error=0.01, upper=1.53, confidence=0.999, method="lines")
+    >>> guess.value + 2 * guess.standard_error < guess.upper
+    True
     """
 
     value: float

@@ -59,6 +59,11 @@ def round_robin(encoder, period, participations=None) -> float:
     start gives the same sum of columns, shifted and cut off. Cost: one product for Toeplitz
     encoders; else one diagonal of the Gram matrix for each participation, or one product for
     each first round, whichever are fewer.
+
+    >>> from dplib import matrices, sensitivity
+    >>> encoder = matrices.optimal_counting(64)
+    >>> print(f"once: {sensitivity.single(encoder):.4f}   every 16 rounds: {sensitivity.round_robin(encoder, 16):.4f}")
+    once: 1.5456   every 16 rounds: 3.9606
     """
     encoder, period, most = _scheme(encoder, period, participations, "period")
     if isinstance(encoder, Toeplitz):

@@ -238,6 +238,14 @@ def correlated_noise(encoder, standard_deviation, *, seed=None, noise_memory="ke
     To be applied to *sums* of clipped gradients, before any optimiser; it must not be used for more rounds than the
     encoder has columns. The covariance of the noise over rounds is standard_deviation^2 C^-1 C^-T for each parameter,
     independent between parameters. Memory: `memory_rows` copies of the parameters. State: (round, memory).
+
+    >>> import jax.numpy as jnp
+    >>> from dplib import matrices, training
+    >>> noise = training.correlated_noise(matrices.optimal_counting(8), standard_deviation=2.0, seed=0)
+    >>> state = noise.init(jnp.zeros(3))
+    >>> first, state = noise.update(jnp.zeros(3), state)
+    >>> first.shape
+    (3,)
     """
     jax = load()
     import jax.numpy as jnp

@@ -100,6 +100,14 @@ def two_rounds(encoder, noise_multiplier, sampling_probability) -> Truth:
     (`confidence` is 0.5).
 
     Parameters and errors as for `all_modes`, with at most two columns. Cost: milliseconds.
+
+    >>> from dplib import MatrixMechanism, matrices, truth
+    >>> encoder = matrices.optimal_counting(2)
+    >>> near_exact = truth.two_rounds(encoder, noise_multiplier=2.0, sampling_probability=0.5)
+    >>> print(f"{near_exact.epsilon(1e-5).value:.5f}")
+    2.56094
+    >>> near_exact.epsilon(1e-5).upper <= MatrixMechanism(encoder, 2.0, 0.5).epsilon(1e-5).upper
+    True
     """
     array, sigma, p = _small(encoder, noise_multiplier, sampling_probability, 2)
     return Truth("two rounds", array, sigma, p, lambda left_out: Modes(array / sigma, p), _Quadrature())

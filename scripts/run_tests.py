@@ -2,7 +2,7 @@
 
     python scripts/run_tests.py [unit] [notebooks] [book]
 
-unit       the library's tests, with coverage (at least 95% of the lines)
+unit       the library's tests, with coverage (at least 95% of the lines), and the examples in its docstrings
 notebooks  every notebook re-run and compared with its stored outputs, within its run-time budget
 book       structure, strict build, browser, hosted notebook, planted faults
 """
@@ -38,15 +38,18 @@ def notebook_runs():
 
 
 STEPS = {
-    "unit": lambda: [[
-        *PYTEST,
-        "tests",
-        "--ignore=tests/book",
-        "--durations=5",
-        "--cov=dplib",
-        "--cov-report=term-missing:skip-covered",
-        "--cov-fail-under=95",
-    ]],
+    "unit": lambda: [
+        [
+            *PYTEST,
+            "tests",
+            "--ignore=tests/book",
+            "--durations=5",
+            "--cov=dplib",
+            "--cov-report=term-missing:skip-covered",
+            "--cov-fail-under=95",
+        ],
+        [*PYTEST, "--doctest-modules", "dplib"],
+    ],
     "notebooks": notebook_runs,
     "book": lambda: [[*PYTEST, "tests/book", "--dist", "loadfile", "--durations=10"]],
 }

@@ -1,0 +1,49 @@
+"""What a reader meets first has an example in its docstring; `make test` runs them all as doctests."""
+
+import doctest
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+import dplib
+
+MODULES = sorted(
+    path.stem for path in Path(dplib.__file__).parent.glob("*.py") if not path.stem.startswith("_")
+)
+
+
+def examples(thing):
+    return doctest.DocTestParser().get_examples(inspect.getdoc(thing) or "")
+
+
+def functions(module):
+    """Public functions and classes that the module defines or takes over from private modules."""
+    found = [value for name, value in vars(module).items() if not name.startswith("_") and callable(value)]
+    homes = {value: getattr(value, "__module__", None) or "" for value in found}
+    return [value for value in found if homes[value] == module.__name__ or homes[value].startswith("dplib._")]
+
+
+@pytest.mark.parametrize("name", dplib.__all__)
+def test_every_exported_name_has_an_example(name):
+    assert examples(getattr(dplib, name)), f"dplib.{name} has no example"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_module_has_an_example(name):
+    module = importlib.import_module(f"dplib.{name}")
+    assert examples(module) or any(examples(item) for item in functions(module)), f"dplib.{name}"
+
+
+def test_examples_show_results():
+    """An example that expects no output claims nothing."""
+    for name in dplib.__all__:
+        assert any(example.want for example in examples(getattr(dplib, name))), name
+
+
+def test_a_wrong_example_fails():
+    text = inspect.getdoc(dplib.Bracket).replace("0.0050", "0.0051")
+    test = doctest.DocTestParser().get_doctest(text, {}, "Bracket", None, 0)
+    runner = doctest.DocTestRunner(verbose=False)
+    assert runner.run(test, out=lambda text: None).failed == 1
