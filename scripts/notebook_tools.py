@@ -59,10 +59,19 @@ def kernel_environment():
     }
 
 
+def chapters(root=ROOT):
+    """The notebooks that are pages of the book, sorted."""
+    return sorted(Path(root, "notebooks").glob("*.ipynb"))
+
+
+def solutions(root=ROOT):
+    """The notebooks with solved exercises, from which those in notebooks/exercises/ are made."""
+    return sorted(Path(root, "notebooks", "solutions").glob("*.ipynb"))
+
+
 def notebooks(root=ROOT):
-    """All notebooks of the book, sorted."""
-    found = Path(root, "notebooks").rglob("*.ipynb")
-    return sorted(path for path in found if ".ipynb_checkpoints" not in path.parts)
+    """All notebooks whose outputs are stored: chapters and solutions."""
+    return chapters(root) + solutions(root)
 
 
 def read(path):
@@ -246,6 +255,10 @@ def output_problems(notebook):
     problems = []
     for index, cell in enumerate(code_cells(notebook), start=1):
         where = cell_name(index, cell)
+        if "check" in cell["metadata"].get("tags", []):  # an exercise: the solution above must pass
+            text = "".join(output_text(output) for output in cell.get("outputs", []))
+            if not text.endswith(": correct.\n"):
+                problems.append(f"{where}: the solution does not pass: {text.strip()!r}")
         for output in cell.get("outputs", []):
             if output["output_type"] == "error":
                 problems.append(f"{where}: raises {output.get('ename')}")
