@@ -8,3 +8,109 @@ first, takes under 2 s, and compares with no stored solution. Whatever it needs 
         \"\"\"A pair (sigma, alpha) with 0 < alpha < 1 at which add is the larger direction.\"\"\"
         …
 """
+
+
+def tree_4(answer):
+    """(a, q, T, alpha): randomised response for which add is at least 1.38 times remove."""
+    import math
+
+    try:
+        a, q, rounds, alpha = answer
+    except (TypeError, ValueError):
+        return "the answer is a tuple of four numbers (a, q, T, alpha)"
+    if not (0.5 < a < 1 and 0 < q <= 1 and rounds == int(rounds) and 1 <= rounds <= 8 and 1 <= alpha < math.inf):
+        return "needed are 1/2 < a < 1, 0 < q <= 1, a whole number T from 1 to 8, and alpha >= 1"
+    remove = add = 0.0
+    chances = q * a + (1 - q) * (1 - a), 1 - a  # of a 1, with and without the record
+    for k in range(int(rounds) + 1):
+        with_z, without = (math.comb(int(rounds), k) * p**k * (1 - p) ** (rounds - k) for p in chances)
+        remove, add = remove + max(with_z - alpha * without, 0), add + max(without - alpha * with_z, 0)
+    if remove < 1e-6:
+        return "the remove direction is below 1e-6; try a smaller order alpha"
+    if add < 1.38 * remove:
+        return f"add is {add / remove:.3f} times remove: watch which outcomes count at your alpha, and move alpha to where one of them stops counting"
+    return None
+
+
+def tree_6(answer):
+    """(p, q, epsilon): the printed bound on the loss tail is exceeded four times."""
+    import numpy as np
+
+    try:
+        p, q, epsilon = answer
+        p, q, epsilon = np.asarray(p, dtype=float), np.asarray(q, dtype=float), float(epsilon)
+    except (TypeError, ValueError):
+        return "the answer is a tuple (p, q, epsilon) with two lists of numbers and a number"
+    if p.ndim != 1 or p.shape != q.shape or not 2 <= len(p) <= 6:
+        return "p and q are flat lists of equal length, 2 to 6"
+    if not (np.all(p > 0) and np.all(q > 0) and abs(p.sum() - 1) < 1e-9 and abs(q.sum() - 1) < 1e-9):
+        return "p and q need positive entries that sum to 1"
+    if not 0 < epsilon <= 1:
+        return "epsilon must lie above 0 and be at most 1"
+    tail = p[np.log(p / q) > 2 * epsilon].sum()
+    delta = np.maximum(p - np.exp(epsilon) * q, 0).sum()
+    if tail == 0:
+        return "no outcome has a loss above 2 epsilon"
+    times = tail * epsilon * np.exp(epsilon) / delta
+    if times < 4:
+        return f"the tail is {times:.2f} times the printed bound; ask what a loss far above 2 epsilon adds to delta, and at which epsilon the factor can be large"
+    return None
+
+
+def _rows(answer, count, what):
+    """`answer` as `count` probability vectors of one length, or the hint why it is not that."""
+    import numpy as np
+
+    form = f"The answer must be a tuple of {count} lists of probabilities of equal length: {what}."
+    if not isinstance(answer, (tuple, list)) or len(answer) != count:
+        return None, form
+    try:
+        rows = np.array([np.asarray(row, dtype=float) for row in answer])
+    except (TypeError, ValueError):
+        return None, form
+    if rows.ndim != 2 or rows.shape[1] < 1 or not np.all(np.isfinite(rows)):
+        return None, form
+    if np.any(rows < 0) or np.any(np.abs(rows.sum(axis=1) - 1) > 1e-9):
+        return None, "Each list must hold numbers of at least 0 that add up to 1."
+    return rows, None
+
+
+def _hockey_stick(first, second, alpha):
+    import numpy as np
+
+    return float(np.maximum(first - alpha * second, 0).sum())
+
+
+def hockey_5(answer):
+    """(1, 0.01)-private in both orders, and a loss above 1 with probability 0.7 or more."""
+    import math
+
+    rows, problem = _rows(answer, 2, "P and Q")
+    if problem:
+        return problem
+    P, Q = rows
+    if _hockey_stick(P, Q, math.e) > 0.01:
+        return "H_e(P, Q) is above the promised delta: the loss may exceed 1 by a very little only."
+    if _hockey_stick(Q, P, math.e) > 0.01:
+        return "This order is private, the other is not: check H_e(Q, P)."
+    if P[P > math.e * Q].sum() < 0.7:
+        return "Both orders are private, but the loss exceeds 1 too rarely. Let many outcomes exceed it by a little."
+    return None
+
+
+def hockey_6(answer):
+    """M private without delta, N near it, and N with a delta of 0.2 that no epsilon removes."""
+    import numpy as np
+
+    rows, problem = _rows(answer, 4, "the laws of M(D), M(D'), N(D), N(D')")
+    if problem:
+        return problem
+    M, M2, N, N2 = rows
+    if _hockey_stick(M, M2, 1.0) > 1e-12:
+        return "M must be private with epsilon 0 and delta 0: what does that say about its two laws?"
+    if max(np.abs(M - N).sum(), np.abs(M2 - N2).sum()) / 2 > 0.1 + 1e-9:
+        return "On D or on D' the two mechanisms are further apart than the allowed distance."
+    lost = max(N[N2 == 0].sum(), N2[N == 0].sum())
+    if lost < 0.2 - 1e-9:
+        return "Some epsilon gives a smaller delta: what never leaves it is the mass that one law has and the other lacks."
+    return None
