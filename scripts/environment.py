@@ -2,10 +2,11 @@
 
     python3.11 scripts/environment.py book     everything but the browser
     python3.11 scripts/environment.py test     the same, and a Chromium, git and the wheels of the hosted-notebook test
+    python3.11 scripts/environment.py course   the same as book, and .venv-course: nbgrader for `make course`
     python scripts/environment.py --check …    exit 0 if nothing is to be done
 
-Only the standard library is used. What is installed is what requirements.txt names; `dplib` itself is
-installed in editable form. A stamp in the environment says for which inputs it was finished, so a second
+Only the standard library is used. What is installed is what requirements.txt names (requirements-course.txt
+for .venv-course); `dplib` itself is installed in editable form. A stamp in the environment says for which inputs it was finished, so a second
 run returns at once and needs no network.
 """
 
@@ -23,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = Path(os.environ.get("BOOK_VENV") or ROOT / ".venv")
 PYTHON = VENV / "bin" / "python"
+COURSE_VENV = Path(os.environ.get("COURSE_VENV") or ROOT / ".venv-course")
 WHEELHOUSE = VENV / "wheelhouse"
 # What a hosted notebook service has before the first cell runs, and what that cell needs to build dplib.
 HOSTED = ["ipykernel", "nbclient", "numpy", "scipy", "matplotlib", "mpmath", "sympy", "joblib", "tqdm"]
@@ -37,11 +39,17 @@ def say(text):
     print(f"set-up: {text}", flush=True)
 
 
+def place(kind):
+    """The environment that a part of the set-up makes, and the locked requirements that it holds."""
+    return (COURSE_VENV, "requirements-course.txt") if kind == "course" else (VENV, "requirements.txt")
+
+
 def fingerprint(kind):
     """Hash of everything that part of the set-up depends on, the folders included (scripts carry their paths)."""
-    digest = hashlib.sha256(f"{kind}\0{VENV}\0{sys.version_info[:2]}\0".encode())
-    digest.update((ROOT / "requirements.txt").read_bytes())
-    if kind == "book":  # what the editable installation of dplib is made from
+    venv, requirements = place(kind)
+    digest = hashlib.sha256(f"{kind}\0{venv}\0{sys.version_info[:2]}\0".encode())
+    digest.update((ROOT / requirements).read_bytes())
+    if kind != "test":  # what the editable installation of dplib is made from
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
         project["project"].pop("urls", None)
         parts = [project["build-system"], project["project"], project["tool"]["setuptools"]]
@@ -52,7 +60,7 @@ def fingerprint(kind):
 
 
 def stamp_file(kind):
-    return VENV / f".finished-{kind}"
+    return place(kind)[0] / f".finished-{kind}"
 
 
 def finished(kind):
@@ -94,17 +102,17 @@ def works(python):
     return python.exists() and run(python, "-c", code, quiet=True)
 
 
-def make_venv():
-    if works(PYTHON):
+def make_venv(venv=VENV):
+    if works(venv / "bin" / "python"):
         return
-    if VENV.exists():
-        say(f"{VENV.name} does not work; making it afresh")
-        shutil.rmtree(VENV)
-    say(f"virtual environment in {VENV}")
-    if run(sys.executable, "-m", "venv", VENV, quiet=True):
+    if venv.exists():
+        say(f"{venv.name} does not work; making it afresh")
+        shutil.rmtree(venv)
+    say(f"virtual environment in {venv}")
+    if run(sys.executable, "-m", "venv", venv, quiet=True):
         return
-    shutil.rmtree(VENV, ignore_errors=True)
-    if shutil.which("uv") and run("uv", "venv", "--seed", "--python", sys.executable, VENV, quiet=True):
+    shutil.rmtree(venv, ignore_errors=True)
+    if shutil.which("uv") and run("uv", "venv", "--seed", "--python", sys.executable, venv, quiet=True):
         return
     raise SetupError(
         "`python3.11 -m venv` failed. Debian and Ubuntu keep it in a package of its own: "
@@ -112,14 +120,15 @@ def make_venv():
     )
 
 
-def install_packages():
+def install_packages(kind="book"):
     """The locked requirements, by uv where it can be had (seconds), by pip otherwise (minutes)."""
-    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    say("packages of requirements.txt")
-    requirements = ROOT / "requirements.txt"
+    venv, name = place(kind)
+    pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    say(f"packages of {name}")
+    requirements = ROOT / name
     if run(*pip, pinned("uv"), quiet=True):
-        uv = [PYTHON, "-m", "uv", "pip"]
-        environment = os.environ | {"VIRTUAL_ENV": str(VENV)}
+        uv = [venv / "bin" / "python", "-m", "uv", "pip"]
+        environment = os.environ | {"VIRTUAL_ENV": str(venv)}
         if "SSL_CERT_FILE" not in environment and os.environ.get("PIP_CERT"):
             environment["SSL_CERT_FILE"] = os.environ["PIP_CERT"]
         done = run(*uv, "sync", "--quiet", requirements, quiet=True, env=environment)
@@ -129,18 +138,20 @@ def install_packages():
         say("uv did not get through; trying pip, which takes a few minutes")
     if not run(*pip, "-r", requirements):
         raise SetupError(
-            "the packages of requirements.txt could not be installed. A first set-up needs a package "
+            f"the packages of {name} could not be installed. A first set-up needs a package "
             "index; behind a proxy or a mirror, configure pip for it and run make again."
         )
     if not run(*pip, "--no-deps", "--no-build-isolation", "-e", ROOT, quiet=True):
         raise SetupError("dplib itself could not be installed; see pip's message above.")
 
 
-def smoke_test():
-    code = "import importlib.util as u, sphinx, myst_nb, numpy, scipy, matplotlib, nbclient, pytest; assert u.find_spec('dplib')"
-    if not run(PYTHON, "-c", code, quiet=True, env=os.environ | {"PYTHONWARNINGS": "ignore"}):
+def smoke_test(kind="book"):
+    venv = place(kind)[0]
+    tools = "nbgrader" if kind == "course" else "sphinx, myst_nb, pytest"
+    code = f"import importlib.util as u, {tools}, numpy, scipy, matplotlib, nbclient; assert u.find_spec('dplib')"
+    if not run(venv / "bin" / "python", "-c", code, quiet=True, env=os.environ | {"PYTHONWARNINGS": "ignore"}):
         raise SetupError(
-            f"the environment was made but cannot import its packages; remove {VENV} and run make again."
+            f"the environment was made but cannot import its packages; remove {venv} and run make again."
         )
 
 
@@ -216,20 +227,21 @@ def only_one():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kind", choices=["book", "test"], nargs="?", default="book")
+    parser.add_argument("kind", choices=["book", "test", "course"], nargs="?", default="book")
     parser.add_argument("--check", action="store_true", help="exit 0 if nothing is to be done, 1 otherwise")
     arguments = parser.parse_args()
-    needed = ["book"] if arguments.kind == "book" else ["book", "test"]
+    needed = ["book"] if arguments.kind == "book" else ["book", arguments.kind]
     if arguments.check:
         return 0 if all(finished(kind) for kind in needed) else 1
     if sys.version_info[:2] != (3, 11):
         raise SetupError(f"Python 3.11 is needed, this is {sys.version.split()[0]}.")
     with only_one():
-        if not finished("book"):
-            make_venv()
-            install_packages()
-            smoke_test()
-            stamp_file("book").write_text(fingerprint("book"))
+        for kind in ("book", "course"):
+            if kind in needed and not finished(kind):
+                make_venv(place(kind)[0])
+                install_packages(kind)
+                smoke_test(kind)
+                stamp_file(kind).write_text(fingerprint(kind))
         if arguments.kind == "test" and not finished("test"):
             install_browser()
             install_git()

@@ -17,6 +17,7 @@ from bootstrap_cell import ROOT, repository
 SKIPPED = {
     ".git",
     ".venv",
+    ".venv-course",
     ".venv-jax-privacy",
     "_build",
     "__pycache__",
