@@ -197,7 +197,7 @@ def _solution_problems(exercise):
         return
     if exercise.answer not in names:
         yield f"its solution does not define {exercise.answer}"
-    if exercise.answer in _assigned(REGION.sub("pass", source)) and "" in _indents(source):
+    if exercise.answer in _assigned(REGION.sub(r"\1pass", source)) and "" in _indents(source):
         yield f"{exercise.answer} is defined outside the solution's lines, which the student's version would overwrite"
 
 
