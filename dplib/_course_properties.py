@@ -114,3 +114,53 @@ def hockey_6(answer):
     if lost < 0.2 - 1e-9:
         return "Some epsilon gives a smaller delta: what never leaves it is the mass that one law has and the other lacks."
     return None
+
+
+def renyi_5(answer):
+    """An order, a rate and a ratio at which the weight 1/2 puts zeta below its tangent [ZW-3]."""
+    order, q, y = (float(value) for value in answer)
+    if not (order > 1 and 0 < q < 1 and q * (5 - order) <= 3 and y > 0):
+        return "The three numbers must lie in the theorem's range: order, then rate, then ratio."
+    omega, omega_star = 1 - q + q * y, q + (1 - q) * y
+    zeta = (omega**order + y ** (1 - order) * omega_star**order) / 2 - omega ** (1 - order)
+    slope = (order * q + 1 - order * q) / 2 + (order - 1) * q
+    if zeta - slope * (y - 1) > -0.01:
+        return "Here zeta is not far enough below its tangent. Compare 1/2 with rho: which of the two terms got too much?"
+    return None
+
+
+def renyi_6(answer):
+    """Two laws on three points whose Renyi divergences change their order between orders 2 and 8."""
+    import numpy as np
+
+    laws = np.array(answer, dtype=float)
+    if laws.shape != (2, 3):
+        return "The answer is a pair of lists of three probabilities each."
+    if laws.min() < 1e-3 or np.abs(laws.sum(axis=1) - 1).max() > 1e-6:
+        return "Each list must add up to 1, with no probability below 0.001."
+    first, second = laws
+    differences = []
+    for order in (2, 8):
+        forward, backward = (np.log(np.sum(a**order * b ** (1 - order))) for a, b in ((first, second), (second, first)))
+        differences.append((forward - backward) / (order - 1))
+    if differences[0] < 0.05:
+        return "At order 2 the first law against the second must be the larger divergence, by 0.05 or more."
+    if differences[1] > -0.05:
+        return "At order 8 the second law against the first must be larger, by 0.05. What do high orders look at?"
+    return None
+
+
+def large_batches_6(answer):
+    """A budget (epsilon, delta, rounds, q) for which sampling lowers the effective noise."""
+    from . import gaussian
+    from .calibrate import effective_noise
+
+    epsilon, delta, rounds, q = (float(value) for value in answer)
+    if not (epsilon >= 0.01 and 0 < delta <= 0.3 and 0.1 <= q < 1):
+        return "Epsilon, delta or the sampling probability is outside its range."
+    if rounds != int(rounds) or not 10 <= rounds <= 1000:
+        return "The number of rounds must be a whole number from 10 to 1000."
+    without = rounds**0.5 / gaussian.calibrate(epsilon, delta)
+    if effective_noise(q, int(rounds), epsilon, delta) > without * (1 - 1e-3):
+        return "Sampling does not lower the effective noise by 0.1% here. When is the rate negative, and how does its size fall with the rounds?"
+    return None
