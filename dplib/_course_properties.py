@@ -164,3 +164,59 @@ def large_batches_6(answer):
     if effective_noise(q, int(rounds), epsilon, delta) > without * (1 - 1e-3):
         return "Sampling does not lower the effective noise by 0.1% here. When is the rate negative, and how does its size fall with the rounds?"
     return None
+
+
+def accounting_4(answer):
+    """(rounds, cells, epsilon) at which an FFT without a tilt reports a negative delta."""
+    import math
+
+    import numpy as np
+
+    from ._scipy import special
+
+    if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+        return "The answer must be a tuple of three numbers: rounds, cells, epsilon."
+    rounds, cells, epsilon = answer
+    if isinstance(rounds, bool) or rounds != int(rounds) or not 1 <= rounds <= 10**5:
+        return "rounds must be a whole number from 1 to 100000."
+    if not (2 <= cells <= 6 and 0 <= epsilon <= 20):
+        return "cells must lie between 2 and 6, epsilon between 0 and 20."
+    spread = 1 / math.sqrt(rounds)
+    step = spread / cells
+    size = 2 * math.ceil(20 / step)
+    losses = (np.arange(size) - size // 2) * step
+    edges = np.append(losses - step / 2, losses[-1] + step / 2)
+    masses = np.diff(special.ndtr((edges - spread**2 / 2) / spread))
+    wave = np.fft.rfft(np.fft.ifftshift(masses)) ** int(rounds)
+    total = np.fft.fftshift(np.fft.irfft(wave, size))
+    reported = float(total @ np.maximum(-np.expm1(np.minimum(epsilon - losses, 0)), 0))
+    if reported < 0:
+        return None
+    return "The reported delta is not negative here. Go where the true delta is far below the floor, and try several."
+
+
+def accounting_5(answer):
+    """A bound on alpha >= 1, without zeros, that two rounds break by 0.2 at epsilon 0."""
+    import numpy as np
+
+    if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+        return "The answer must be a tuple of two pairs: the claimed bound (P, Q), then (P2, Q2)."
+    pairs = []
+    for pair, what in zip(answer, ("P and Q", "P2 and Q2")):
+        rows, problem = _rows(pair, 2, what)
+        if problem:
+            return problem
+        if rows.min() < 0.01 - 1e-12:
+            return "No probability may be below 0.01."
+        if rows.shape[1] > 50:
+            return "Fifty outcomes are enough: give shorter lists."
+        pairs.append(rows)
+    (P, Q), (P2, Q2) = pairs
+    # Both curves are polygons, so it is enough to compare them at their kinks.
+    kinks = np.concatenate([[1.0], P / Q, P2 / Q2])
+    if any(_hockey_stick(P2, Q2, a) > _hockey_stick(P, Q, a) + 1e-9 for a in kinks[kinks >= 1]):
+        return "Already in one round the first pair is no bound: at some alpha of at least 1 its curve is lower."
+    twice = [_hockey_stick(np.kron(a, a), np.kron(b, b), 1.0) for a, b in pairs]
+    if twice[1] < twice[0] + 0.2:
+        return "The bound holds in one round; two rounds break it too little. What happens at orders below 1?"
+    return None
