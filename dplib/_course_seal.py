@@ -96,7 +96,8 @@ def _leaves(form, answer):
         try:
             yield from _leaves(part, value)
         except WrongKind as error:
-            raise WrongKind(str(error).replace("The answer", f"Part {number} of the answer", 1)) from None
+            text = str(error).replace("of the answer", f"of part {number} of the answer", 1)
+            raise WrongKind(text.replace("The answer", f"Part {number} of the answer", 1)) from None
 
 
 def _shown(value):

@@ -1,9 +1,10 @@
-"""Check answers to the exercises of the book.
+"""Check answers to the exercises of the book: each is correct, or earns a hint.
 
-    from dplib import course
-    course.check("group-2", answer_2)
+>>> from dplib import course
+>>> course.check("hockey-1", None)
+hockey-1: not yet. There is no answer yet (None).
 
-prints that the answer is correct, or a hint. The right answers are stored as stretched hashes and the hints
+The right answers are stored as stretched hashes and the hints
 are encrypted with the wrong answers they belong to (`dplib._course_seal`), so that nobody reads them by
 accident; they come with the package, and no network is needed.
 """

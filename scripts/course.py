@@ -2,7 +2,7 @@
 
     python scripts/course.py exercises [--force] [NAME …]   write notebooks/exercises/ and dplib/course_answers/
     python scripts/course.py exercises --check              write nothing; exit 1 where they disagree
-    python scripts/course.py assignments                    assignments for nbgrader, in _build/course/
+    python scripts/course.py assignments [--output FOLDER]  assignments for nbgrader, in course/ (.venv-course)
 
 NAME is the stem of a chapter, such as 05_group_privacy; without one, all solutions are taken. Only those that
 changed are run, two at a time.
@@ -129,20 +129,39 @@ def exercises(root, names, force, check):
     return 1 if failed else 0
 
 
+def assignments(root, names, folder):
+    import course_assignments
+
+    try:
+        chosen = [load(root, stem) for stem in names or stems(root)]
+        count = course_assignments.make(chosen, folder)
+    except course.CourseError as error:
+        print(f"course: {error}")
+        return 1
+    activate = Path(sys.executable).with_name("activate")
+    print(course_assignments.HOW_TO.format(count=count, folder=folder, activate=activate), end="")
+    return 0
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("exercises", help="write notebooks/exercises/ and dplib/course_answers/")
-    command.add_argument("names", nargs="*", help="stems of chapters; by default all")
-    command.add_argument("--force", action="store_true", help="run also what did not change")
-    command.add_argument("--check", action="store_true", help="write nothing; exit 1 where files disagree")
-    command.add_argument("--root", type=Path, default=tools.ROOT)
+    first = commands.add_parser("exercises", help="write notebooks/exercises/ and dplib/course_answers/")
+    first.add_argument("--force", action="store_true", help="run also what did not change")
+    first.add_argument("--check", action="store_true", help="write nothing; exit 1 where files disagree")
+    second = commands.add_parser("assignments", help="assignments for nbgrader")
+    second.add_argument("--output", type=Path, help="the course folder (default: course/)")
+    for command in (first, second):
+        command.add_argument("names", nargs="*", help="stems of chapters; by default all")
+        command.add_argument("--root", type=Path, default=tools.ROOT)
     arguments = parser.parse_args(argv)
     root = arguments.root.resolve()
     unknown = sorted(set(arguments.names) - set(stems(root)))
     if unknown:
         print(f"course: no solutions notebook of the name {', '.join(unknown)}")
         return 2
+    if arguments.command == "assignments":
+        return assignments(root, arguments.names, (arguments.output or root / "course").resolve())
     return exercises(root, arguments.names, arguments.force, arguments.check)
 
 

@@ -1,0 +1,99 @@
+"""Assignments for nbgrader: a course folder with source and release of every chapter.
+
+Runs in .venv-course. nbgrader keeps the source, the students' version, the gradebook and, later, what the
+students hand in, all in one folder; that folder is never emptied here.
+"""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+import course_notebooks as course
+import nbformat
+import notebook_tools as tools
+from tqdm import tqdm
+
+CONFIG = """\
+c = get_config()
+c.CourseDirectory.course_id = "privacy-amplification"
+c.Execute.timeout = 120  # seconds for one cell of a submission
+c.NbGrader.logfile = ""
+"""
+HOW_TO = """\
+course: {count} assignments for students in {folder}/release/NAME/NAME.ipynb
+
+Hand them out. What comes back goes to {folder}/submitted/STUDENT/NAME/NAME.ipynb. Then, for one assignment:
+
+  . {activate}
+  cd {folder}
+  nbgrader autograde NAME            points, with the hidden tests
+  nbgrader generate_feedback NAME    a page for each student, in feedback/
+  nbgrader export                    all points as grades.csv
+"""
+
+
+def _marked(cell, name, source=None, *, solution=False, points=None):
+    """A cell with nbgrader's metadata; cells that students do not edit are restored before grading."""
+    about = {"grade": points is not None, "solution": solution, "locked": not solution, "task": False}
+    about |= {"schema_version": 3, "grade_id": name} | ({} if points is None else {"points": points})
+    tags = [tag for tag in cell["metadata"].get("tags", []) if tag not in course.ROLES]
+    result = {
+        "cell_type": cell["cell_type"],
+        "id": cell["id"],
+        "metadata": {"nbgrader": about} | ({"tags": tags} if tags else {}),
+        "source": tools.source(cell) if source is None else source,
+    }
+    return result | ({"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {})
+
+
+def graded_check(exercise):
+    """The check that students see, followed by the tests that they do not see."""
+    hidden = [f'assert course.passes("{exercise.identifier}", {exercise.answer})']
+    hidden += [tools.source(cell).strip() for cell in exercise.hidden_tests]
+    lines = [tools.source(exercise.check).strip(), "### BEGIN HIDDEN TESTS", *hidden, "### END HIDDEN TESTS"]
+    return "\n".join(lines)
+
+
+def source_notebook(solutions):
+    """nbgrader's source: solutions between its markers, checks as tests with points."""
+    cells = [_marked(cell, f"head-{number}") for number, cell in enumerate(solutions.head, start=1)]
+    for exercise in solutions.exercises:
+        name = exercise.identifier
+        cells.append(_marked(exercise.statement, f"{name}-statement"))
+        cells.append(_marked(exercise.solution, name, solution=True))
+        cells.append(_marked(exercise.check, f"{name}-check", graded_check(exercise), points=exercise.rules["points"]))
+    metadata = {"kernelspec": tools.KERNEL, "language_info": tools.LANGUAGE}
+    return nbformat.from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+
+
+def gradebook(folder):
+    """nbgrader's programming interface on a course folder."""
+    from nbgrader.apps import NbGraderAPI
+    from traitlets.config import Config
+
+    # nbgrader calls its helpers by name.
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    config = Config()
+    config.CourseDirectory.root = str(folder)
+    config.CourseDirectory.course_id = "privacy-amplification"
+    config.Execute.timeout = 120
+    api = NbGraderAPI(config=config)
+    api.log.setLevel(logging.ERROR)
+    return api
+
+
+def make(all_solutions, folder):
+    """Write source and release of every assignment. Raises CourseError with what nbgrader says if it refuses."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "nbgrader_config.py").write_text(CONFIG, encoding="utf-8")
+    api = gradebook(folder)
+    for solutions in tqdm(all_solutions, unit="assignment", disable=None):
+        name = solutions.path.stem
+        source = folder / "source" / name / f"{name}.ipynb"
+        source.parent.mkdir(parents=True, exist_ok=True)
+        tools.write(source_notebook(solutions), source)
+        done = api.generate_assignment(name, force=True, create=True)
+        if not done["success"]:
+            raise course.CourseError(f"{name}: {done['log']}")
+    return len(all_solutions)
