@@ -220,3 +220,57 @@ def accounting_5(answer):
     if twice[1] < twice[0] + 0.2:
         return "The bound holds in one round; two rounds break it too little. What happens at orders below 1?"
     return None
+
+
+def bins_4(answer):
+    """(c, sigma): an account that keeps the sign of c reports a hundredth of the true delta."""
+    import math
+
+    import numpy as np
+    from scipy import special
+
+    try:
+        c, sigma = (float(value) for value in answer)
+    except (TypeError, ValueError):
+        return "the answer is a pair of numbers (c, sigma)"
+    if not (-3 <= c < 0 and 0.05 <= sigma <= 100):
+        return "needed are -3 <= c < 0 and a noise multiplier from 0.05 to 100"
+
+    def delta(inner):
+        """Two modes of squared lengths 1 + c^2 and 1: an option formula, integrated over one normal variable."""
+        first, second = math.sqrt(1 + c * c) / sigma, 1 / sigma
+        along = inner / (first * sigma**2)
+        spread = math.sqrt(second**2 - along**2)
+        z, step = np.linspace(-12, 12 + first + abs(along), 40_001, retstep=True)
+        known = np.exp(first * z - first**2 / 2) / 2
+        v = np.exp(along * z - along**2 / 2) / 2
+        gap = math.e - known
+        d = np.log(v / np.maximum(gap, 1e-200)) / spread + spread / 2
+        value = np.where(gap > 0, v * special.ndtr(d) - gap * special.ndtr(d - spread), v - gap)
+        return float(np.sum(np.exp(-z * z / 2) * value) * step / math.sqrt(2 * math.pi))
+
+    true, reported = delta(abs(c)), delta(c)
+    if true < 1e-5:
+        return "the true delta at epsilon 1 is below 1e-5; take less noise"
+    if true < 100 * reported:
+        return f"the true delta is {true / reported:.3g} times the report: with which amount of noise does a single mode no longer decide?"
+    return None
+
+
+def bins_6(answer):
+    """Four vectors whose absolute inner products are no table of inner products."""
+    import numpy as np
+
+    try:
+        modes = np.asarray(answer, dtype=float)
+    except (TypeError, ValueError):
+        return "the answer is a list of four lists of numbers, all of the same length"
+    if modes.ndim != 2 or len(modes) != 4 or not 1 <= modes.shape[1] <= 8:
+        return "needed are four vectors of equal length, at most 8"
+    if not np.all(np.isfinite(modes)) or not np.any(modes):
+        return "the entries must be finite, and not all zero"
+    table = np.abs(modes @ modes.T)
+    least = np.linalg.eigvalsh(table).min() / table.diagonal().max()
+    if least >= -0.1:
+        return f"the smallest eigenvalue is {least:.3f} times the largest diagonal entry; put the four in a circle: which inner products may vanish, and what must the product of the signs around the circle be?"
+    return None
