@@ -7,6 +7,7 @@ and t alone, so it need not be kept. `dplib._noise` has the same recursions in N
     kind            C                              memory, in copies of the parameters
     identity        a multiple of the identity     0
     buffers         buffered linear Toeplitz       one for each buffer                    [N-BLT]
+    waves           the same, with complex pairs   one for each buffer
     toeplitz        Toeplitz with h bands          h - 1 (all rounds where h = n)
     recomputed      the same                       0: z is drawn again, time t in round t
     dense           any lower triangle             all rounds
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import _noise
 from . import _validate as check
 
 MEMORY = ("keep", "recompute")
@@ -55,7 +57,13 @@ def plan(encoder, noise_memory="keep"):
         return Kind("identity", 0), {"first": coefficients[0]}
     scale = getattr(encoder, "output_scale", None)
     if scale is not None and len(scale) < bands:
-        return Kind("buffers", len(scale)), {"scale": scale, "decay": encoder.buffer_decay}
+        scale, decay, turn, feed = _noise.real_buffers(scale, encoder.buffer_decay)
+        if not np.any(turn):
+            return Kind("buffers", len(scale)), {"scale": scale, "decay": decay}
+        # How the memory moves, as a matrix: a pair turns while it decays.
+        move = np.diag(decay)
+        move[np.arange(len(turn)), _noise.exchanged(turn != 0)] += turn
+        return Kind("waves", len(scale)), {"scale": scale, "move": move, "feed": feed}
     later = np.asarray(coefficients[1:bands])
     # Two copies in a row, backwards: the coefficients in the order of a ring that starts anywhere.
     return Kind("toeplitz", bands - 1), {
@@ -101,6 +109,9 @@ def push(kind, arrays, memory, t, z):
     if kind.form == "buffers":
         w = z - jnp.matmul(numbers["scale"], memory, precision="highest")
         return w, numbers["decay"][:, None] * memory + w
+    if kind.form == "waves":
+        w = z - jnp.matmul(numbers["scale"], memory, precision="highest")
+        return w, jnp.matmul(numbers["move"], memory, precision="highest") + numbers["feed"][:, None] * w
     if kind.form == "toeplitz":
         row = jax.lax.dynamic_slice(numbers["twice"], ((-t) % kind.rows,), (kind.rows,))
         first, slot = numbers["first"], t % kind.rows

@@ -135,8 +135,8 @@ class BufferedToeplitz(Toeplitz):
     Parameters as for `buffered_linear_toeplitz`, which makes it. `multiply` and `solve`
     take time n * buffers and need no other row than the present one: the buffers are
     the whole state. The inverse is of the same form, with `inverse_scale`, at most 0,
-    and `inverse_decay`. Where an output scale is below 0 the two may be complex, in conjugate pairs,
-    and `solve` works as for other Toeplitz encoders.
+    and `inverse_decay`. Where an output scale is below 0, or a pair of buffers complex, the two may be
+    complex, in conjugate pairs, and `solve` works as for other Toeplitz encoders.
     """
 
     n: int
@@ -146,10 +146,7 @@ class BufferedToeplitz(Toeplitz):
 
     def __post_init__(self):
         n = check.whole("n", self.n, at_least=1, at_most=MOST_ROUNDS)
-        scale = check.vector("output_scale", self.output_scale, at_least=-LARGEST_ENTRY, at_most=LARGEST_ENTRY)
-        decay = check.vector("buffer_decay", self.buffer_decay, at_least=0, at_most=1)
-        if len(scale) != len(decay):
-            raise ValueError(f"buffer_decay must have one entry per output_scale ({len(scale)}); got {len(decay)}")
+        scale, decay = _checked_buffers(self.output_scale, self.buffer_decay)
         values = {"n": n, "output_scale": locked(scale), "buffer_decay": locked(decay)}
         column = _buffered_column(n, scale, decay)
         if np.any(column < 0):
@@ -180,7 +177,7 @@ class BufferedToeplitz(Toeplitz):
 
     @property
     def _mixed(self):
-        return bool(np.any(self.output_scale < 0))
+        return np.iscomplexobj(self.buffer_decay) or bool(np.any(self.output_scale < 0))
 
     @property
     def inverse_scale(self):
@@ -197,6 +194,8 @@ class BufferedToeplitz(Toeplitz):
         return locked(finite(_buffered_column(self.columns, *self._inverse)))
 
     def multiply(self, x):
+        if np.iscomplexobj(self.buffer_decay):
+            return super().multiply(x)
         x, shape = right_side("x", x, self.columns)
         return _run_buffers(self.output_scale, self.buffer_decay, x).reshape(shape)
 
@@ -264,11 +263,38 @@ def _counting_column(n):
     return np.cumprod(np.concatenate([[1.0], 1 - 1 / (2 * np.arange(1, n))]))
 
 
+def _checked_buffers(output_scale, buffer_decay):
+    """(output scales, decays): two real arrays, or two complex ones in conjugate pairs."""
+    scale, decay = check.vector_or_complex("output_scale", output_scale), check.vector_or_complex("buffer_decay", buffer_decay)
+    if len(scale) != len(decay):
+        raise ValueError(f"buffer_decay must have one entry per output_scale ({len(scale)}); got {len(decay)}")
+    if not (np.any(scale.imag) or np.any(decay.imag)):
+        scale = check.vector("output_scale", scale.real, at_least=-LARGEST_ENTRY, at_most=LARGEST_ENTRY)
+        return scale, check.vector("buffer_decay", decay.real, at_least=0, at_most=1)
+    check.vector("the moduli of output_scale", np.abs(scale), at_most=LARGEST_ENTRY)
+    check.vector("the moduli of buffer_decay", np.abs(decay), at_most=1)
+    place = 0
+    while place < len(decay):
+        here, pair = f"at {place}", decay[place].imag != 0
+        if not pair and decay[place].real < 0:
+            raise ValueError(f"buffer_decay must be at least 0 where it is real; got {decay[place].real!r} {here}")
+        if not pair and scale[place].imag != 0:
+            raise ValueError(f"output_scale must be real where buffer_decay is; got {complex(scale[place])!r} {here}")
+        for name, values in (("buffer_decay", decay), ("output_scale", scale)):
+            if pair and not (place + 1 < len(values) and values[place + 1] == values[place].conjugate()):
+                raise ValueError(
+                    f"{name} must hold the conjugate right after each member of a complex pair; "
+                    f"got {complex(values[place])!r} {here} without it"
+                )
+        place += 1 + pair
+    return scale.astype(complex), decay.astype(complex)
+
+
 def _buffered_column(n, scale, decay):
     """1, then sum_k scale_k decay_k^(i-1) for i = 1 .. n - 1."""
     column = np.ones(n)
     with np.errstate(over="ignore", under="ignore"):  # only an inverse can grow, and its caller looks
-        column[1:] = sum(s * d ** np.arange(n - 1.0) for s, d in zip(scale, decay))
+        column[1:] = sum(s * d ** np.arange(n - 1.0) for s, d in zip(scale, decay)).real
     column[np.abs(column) < _NOTHING] = 0.0  # differences of numbers of the smallest size have no sign
     return column
 

@@ -325,6 +325,7 @@ COUNTS = [(0, ValueError), (-1, ValueError), (1.5, ValueError), (NAN, ValueError
 COUNTS += [("4", TypeError), (None, TypeError), (True, TypeError), ([4], TypeError)]
 NUMBERS = [("1", TypeError), (None, TypeError), ([True], TypeError), ([1j], TypeError), ([], ValueError)]
 NUMBERS += [([NAN], ValueError), ([INF], ValueError), ([[0.5, 0.5]], ValueError), (0.5, ValueError)]
+PAIRED = [(value, ValueError if value == [1j] else error) for value, error in NUMBERS]  # complex: only in conjugate pairs
 
 
 @pytest.mark.parametrize(
@@ -336,8 +337,8 @@ NUMBERS += [([NAN], ValueError), ([INF], ValueError), ([[0.5, 0.5]], ValueError)
         ("bands", lambda v: matrices.optimal_counting(5, v), [row for row in COUNTS if row[0] is not None] + [(6, ValueError)]),
         ("coefficients", matrices.toeplitz, [*NUMBERS, ([0.0, 1.0], ValueError), ([1.0, -1e-9], ValueError), ([1e-200], ValueError), ([1e200], ValueError)]),
         ("n", lambda v: matrices.buffered_linear_toeplitz(v, [0.5], [0.5]), COUNTS),
-        ("output_scale", lambda v: matrices.buffered_linear_toeplitz(5, v, [0.5]), [*NUMBERS, ([-0.1], ValueError), ([1e101], ValueError)]),
-        ("buffer_decay", lambda v: matrices.buffered_linear_toeplitz(5, [0.5], v), [*NUMBERS, ([-0.1], ValueError), ([1.1], ValueError), ([0.5, 0.5], ValueError)]),
+        ("output_scale", lambda v: matrices.buffered_linear_toeplitz(5, v, [0.5]), [*PAIRED, ([-0.1], ValueError), ([1e101], ValueError)]),
+        ("buffer_decay", lambda v: matrices.buffered_linear_toeplitz(5, [0.5], v), [*PAIRED, ([-0.1], ValueError), ([1.1], ValueError), ([0.5, 0.5], ValueError)]),
         ("leaves", matrices.binary_tree, [*COUNTS, (3, ValueError), (6.0, ValueError)]),
         ("rounds", lambda v: matrices.tree_restarts(v, 4), COUNTS),
         ("leaves", lambda v: matrices.tree_restarts(8, v), [*COUNTS, (3, ValueError), (16, ValueError)]),
