@@ -72,13 +72,13 @@ def encoder_parts():
         ("baselines", [s | {"task": "baselines", "every": True} for s in headline]),
         ("optimised", optimised(headline, "toeplitz", keep=True)),
         ("baselines of other schemes", [s | {"task": "baselines", "every": False} for s in others]),
-        ("buffered", optimised(headline, "buffered_linear_toeplitz", 3, keep=True)),
+        ("buffered", optimised(headline, "buffered_linear_toeplitz", 4, keep=True)),
         ("samples", sampled(SAMPLE_COUNTS, SAMPLE_EPSILONS)),
         ("other schemes", optimised(timed + others, "toeplitz")),
         ("other schemes, buffered", optimised(others, "buffered_linear_toeplitz", 3)),
         ("most samples", sampled([MOST_SAMPLES], MOST_EPSILONS)),
         ("other numbers of buffers", [
-            s for k in (4, 2) for s in optimised(headline, "buffered_linear_toeplitz", k)
+            s for k in (3, 2) for s in optimised(headline, "buffered_linear_toeplitz", k)
         ]),
     ]  # fmt: skip
 
@@ -155,10 +155,15 @@ def _optimised(setting):
             names = ("output_scale", "buffer_decay")
         else:
             names = ("coefficients",)
-        tables["encoders"] = [place | {name: getattr(found.encoder, name).tolist() for name in names}]
+        tables["encoders"] = [place | {name: _plain(getattr(found.encoder, name)) for name in names}]
         tables["histories"] = [place | {"rmse": np.asarray(found.history)[:, 0].tolist()}]
         tables["certified"] = [place | _certified(found, setting["epsilon"])]
     return tables
+
+
+def _plain(array):
+    """As lists; complex numbers as pairs (real, imaginary)."""
+    return (np.stack([array.real, array.imag], axis=-1) if np.iscomplexobj(array) else array).tolist()
 
 
 def _certified(found, epsilon):
