@@ -274,3 +274,22 @@ def bins_6(answer):
     if least >= -0.1:
         return f"the smallest eigenvalue is {least:.3f} times the largest diagonal entry; put the four in a circle: which inner products may vanish, and what must the product of the signs around the circle be?"
     return None
+
+
+def subsampling_6(answer):
+    """Whole-number noise for which add exceeds remove by 0.1 in one round, alpha = 1.5, q = 1/2."""
+    import numpy as np
+
+    rows, problem = _rows([answer], 1, "those of the noise values 0, 1, 2, ...")
+    if problem:
+        return problem.replace("a tuple of 1 lists of probabilities of equal length", "a list of probabilities")
+    if rows.shape[1] > 200:
+        return "At most 200 probabilities, please."
+    Q, P = np.append(rows[0], 0.0), np.append(0.0, rows[0])
+    mixed = (Q + P) / 2
+    remove, add = _hockey_stick(mixed, Q, 1.5), _hockey_stick(Q, mixed, 1.5)
+    if add <= remove:
+        return "For this noise add does not exceed remove. Which output would prove that the record was absent?"
+    if add - remove < 0.1 - 1e-9:
+        return "Add is the larger, but not by enough. Keep the ratio with over without the record small everywhere else."
+    return None
