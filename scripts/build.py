@@ -2,27 +2,57 @@
 
     python scripts/build.py [--output FOLDER] [--source FOLDER] [--quiet]
 
-A fresh build, because an incremental one does not repeat the warnings of pages that did not change.
+A fresh build, because an incremental one does not repeat the warnings of pages that did not change. It is
+made in _build/.partial and takes the place of _build/html only when it is whole: a build that fails or is
+killed leaves the old pages as they were.
 """
 
 import argparse
+import contextlib
+import fcntl
+import html
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import plain_pages
+import policy
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def build(source=ROOT, output=None, quiet=False):
-    """Build into output/_build; return (exit status, text of the builder)."""
-    source = Path(source).resolve()
-    output = Path(output).resolve() if output else source
-    shutil.rmtree(output / "_build", ignore_errors=True)
+@contextlib.contextmanager
+def alone(folder):
+    """Two builds into one folder take turns."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def recover(pages):
+    """Put the pages back that a run killed between the two moves of `replace` left aside."""
+    previous = pages.with_name(f".{pages.name}.previous")
+    if previous.exists() and not pages.exists():
+        previous.rename(pages)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def replace(new, pages):
+    """Let a finished folder take the place of another."""
+    recover(pages)
+    if pages.exists():
+        pages.rename(pages.with_name(f".{pages.name}.previous"))
+    new.rename(pages)
+    recover(pages)
+
+
+def run_builder(source, output, quiet):
+    """Run Jupyter Book into output/_build; return (exit status, its text)."""
     command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
-    command += ["build", str(source), "-W", "-n", "--keep-going"]
-    command += ["--path-output", str(output)] if output != source else []
+    command += ["build", str(source), "-W", "-n", "--keep-going", "--path-output", str(output)]
     process = subprocess.Popen(
         command, cwd=source, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
     )
@@ -31,16 +61,44 @@ def build(source=ROOT, output=None, quiet=False):
         lines.append(line)
         if not quiet:
             print(line, end="", flush=True)
-    status = process.wait()
-    if status == 0 and not (output / "_build" / "html" / "index.html").exists():
-        status = 1
-    return status, "".join(lines)
+    return process.wait(), "".join(lines)
+
+
+def finish(pages):
+    """What Jupyter Book leaves to do: a start page, and the content security policy. Return the problems."""
+    start = re.search(r"url=([^\"]+)", (pages / "index.html").read_text(encoding="utf-8")).group(1).strip()
+    title = re.search(r"<title>([^<]*)</title>", (pages / start).read_text(encoding="utf-8")).group(1)
+    (pages / "index.html").write_text(
+        plain_pages.redirect(start, html.unescape(title).strip()), encoding="utf-8"
+    )
+    return policy.secure(pages)
+
+
+def build(source=ROOT, output=None, quiet=False):
+    """Build output/_build/html; return (exit status, text of the builder)."""
+    source = Path(source).resolve()
+    folder = (Path(output).resolve() if output else source) / "_build"
+    partial = folder / ".partial"
+    with alone(folder):
+        recover(folder / "html")
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            status, text = run_builder(source, partial, quiet)
+            pages = partial / "_build" / "html"
+            if status == 0:
+                errors = [f"ERROR: {problem}\n" for problem in finish(pages)]
+                status, text = (1 if errors else 0), text + "".join(errors)
+            if status == 0:
+                replace(pages, folder / "html")
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return status, text
 
 
 def problems(text):
     """The lines of the builder's output that say what is wrong."""
     lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
-    found = [line for line in lines if re.search(r"\b(?:WARNING|ERROR|CRITICAL)\b", line)]
+    found = [line for line in lines if re.search(r"\b(?:WARNING|ERROR|CRITICAL)\b|\[Errno \d+\]", line)]
     found += [after for line, after in zip(lines, lines[1:]) if line.strip() == "Extension error:"]
     return list(dict.fromkeys(found)) or lines[-30:]
 
@@ -51,9 +109,17 @@ def main():
     parser.add_argument("--output", type=Path, help="folder for _build (default: the source)")
     parser.add_argument("--quiet", action="store_true", help="show the builder's output only if it fails")
     arguments = parser.parse_args()
-    status, text = build(arguments.source, arguments.output, arguments.quiet)
+    try:
+        status, text = build(arguments.source, arguments.output, arguments.quiet)
+    except OSError as error:  # a full disk, a folder that may not be written
+        status, text = 1, f"ERROR: {error}"
     if status:
-        print("\nbuild: failed", *problems(text), sep="\n  ", file=sys.stderr)
+        print(
+            "\nbuild: failed; the pages of the last build are as they were",
+            *problems(text),
+            sep="\n  ",
+            file=sys.stderr,
+        )
         return status
     page = (arguments.output or arguments.source).resolve() / "_build" / "html" / "index.html"
     print(f"\nThe book is built. Open {page.as_uri()}\nor run `make serve` and open http://localhost:8000")

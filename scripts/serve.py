@@ -1,4 +1,4 @@
-"""Serve the built book on this machine."""
+"""Serve the built book on this machine, with the headers that a careful host would send."""
 
 import argparse
 import functools
@@ -6,12 +6,25 @@ import sys
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import policy
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *arguments):
         pass
+
+    def end_headers(self):
+        """A page's own policy goes into its header too; only a header can forbid frames."""
+        self.send_header("X-Content-Type-Options", "nosniff")
+        path = Path(self.translate_path(self.path))
+        path = path / "index.html" if path.is_dir() else path
+        if path.suffix == ".html" and path.is_file():
+            stated = policy.stated(path.read_text(encoding="utf-8"))
+            if stated:
+                self.send_header("Content-Security-Policy", f"{stated}; frame-ancestors 'none'")
+        super().end_headers()
 
 
 def server(folder, port=0):

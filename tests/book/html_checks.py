@@ -1,5 +1,7 @@
 """What the built pages must fulfil, read from the files. Each function returns a list of problems."""
 
+import base64
+import hashlib
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -145,6 +147,46 @@ def raw_markup(folder):
             if match:
                 around = text[max(0, match.start() - 30) : match.end() + 30]
                 problems.append(f"{path.relative_to(folder)}: {what} shows up: {around!r}")
+    return problems
+
+
+def policy_problems(folder):
+    """Pages without a strict content security policy, and code on a page that its policy does not name."""
+    expected = {
+        "default-src": {"'none'"},
+        "script-src": {"'self'"},
+        "style-src": {"'self'", "'unsafe-inline'"},
+        "img-src": {"'self'", "data:"},
+        "font-src": {"'self'"},
+        "connect-src": {"'self'"},
+        "form-action": {"'self'"},
+        "base-uri": {"'none'"},
+    }
+    problems = []
+    for path in sorted(Path(folder).rglob("*.html")):
+        name, document = path.relative_to(folder), soup(path)
+        metas = document.find_all("meta", attrs={"http-equiv": "Content-Security-Policy"})
+        if len(metas) != 1 or metas[0].find_previous(["script", "link", "style"]) is not None:
+            problems.append(f"{name}: {len(metas)} policies, or code before it")
+            continue
+        parts = [part.split() for part in metas[0]["content"].split(";")]
+        stated = {part[0]: set(part[1:]) for part in parts}
+        hashes = {source for source in stated.get("script-src", ()) if source.startswith("'sha256-")}
+        stated["script-src"] = stated.get("script-src", set()) - hashes
+        if stated != expected:
+            problems.append(f"{name}: the policy says {metas[0]['content']!r}")
+        inline = {
+            "'sha256-" + base64.b64encode(hashlib.sha256(node.string.encode()).digest()).decode() + "'"
+            for node in document.find_all("script", src=False)
+            if node.string and node.get("type") not in ("application/json", "application/ld+json")
+        }
+        problems += [f"{name}: a script that the policy does not name: {found}" for found in inline - hashes]
+        problems += [
+            f"{name}: the policy names a script that is not there: {found}" for found in hashes - inline
+        ]
+        for node in document.find_all(True):
+            handlers = [attribute for attribute in node.attrs if attribute.startswith("on")]
+            problems += [f"{name}: <{node.name}> has a handler {attribute}" for attribute in handlers]
     return problems
 
 

@@ -1,5 +1,6 @@
 """Every gate for the built pages can fail: sound pages pass, and each planted fault is seen by the gate meant for it."""
 
+import re
 import shutil
 
 import browser_checks
@@ -67,6 +68,15 @@ HTML_FAULTS = {
         'alt="A straight line',
         'alt="" data-x="A straight line',
     ),
+    "no policy": (html_checks.policy_problems, 'http-equiv="Content-Security-Policy"', 'name="none"'),
+    "loose policy": (html_checks.policy_problems, "script-src 'self'", "script-src 'self' 'unsafe-inline'"),
+    "policy too late": (
+        html_checks.policy_problems,
+        "<head>",
+        '<head><link rel="stylesheet" href="../_static/book.css">',
+    ),
+    "script of its own": (html_checks.policy_problems, "</article>", "<script>alert(1)</script></article>"),
+    "handler": (html_checks.policy_problems, "</article>", '<b onclick="alert(1)">x</b></article>'),
     "role as text": (html_checks.raw_markup, "</article>", "<p>{prf:ref}`thm`</p></article>"),
     "directive as text": (html_checks.raw_markup, "</article>", "<p>```{note}</p></article>"),
     "unfinished place": (html_checks.raw_markup, "</article>", "<p>TODO write this</p></article>"),
@@ -214,6 +224,10 @@ def test_sound_pages_pass_in_the_browser(sound_html, tab, gate):
 @pytest.mark.parametrize("fault", BROWSER_FAULTS)
 def test_browser_fault_is_seen(site, tab, fault):
     gate, file, old, new = BROWSER_FAULTS[fault]
+    code = re.search(r"<script>(.*?)</script>", new)
+    if code:  # the policy lets no inline script run, so the fault goes into a file
+        (site / "book" / "fault.js").write_text(code.group(1), encoding="utf-8")
+        new = new.replace(code.group(), '<script src="fault.js"></script>')
     edit(site / "book" / file, old, new)
     with browser_checks.served(site) as address:
         assert gate(tab, address) != []
