@@ -293,3 +293,79 @@ def subsampling_6(answer):
     if add - remove < 0.1 - 1e-9:
         return "Add is the larger, but not by enough. Keep the ratio with over without the record small everywhere else."
     return None
+
+
+def one_step_7(answer):
+    """A target (epsilon, delta, q) outside the sufficient condition at which the effective noise falls."""
+    from . import one_step
+
+    epsilon, delta, q = (float(value) for value in answer)
+    if not (epsilon > 0 and 0 < delta <= 1e-2 and 3 * delta * (1 - 1e-12) <= q <= 1):
+        return "Epsilon, delta or the sampling probability is outside its range."
+    sigma = one_step.noise_multiplier(epsilon, delta, q)
+    minus, _ = one_step.threshold_distances(epsilon, sigma, q)
+    if minus > -0.1:
+        return "The threshold is not far enough below 1 here. On the map, go left or down."
+    if one_step.elasticity(epsilon, sigma, q) > 0.9:
+        return "The effective noise does not fall clearly here. On the map, go right or up."
+    return None
+
+
+def monte_carlo_5(answer):
+    """(modes, centres): importance sampling that reports 3% and is wrong by a factor of ten."""
+    import math
+
+    import numpy as np
+
+    try:
+        modes, centres = (np.asarray(part, dtype=float) for part in answer)
+    except (TypeError, ValueError):
+        return "the answer is a pair (modes, centres) of lists of points in the plane"
+    if modes.shape != (2, 2) or centres.ndim != 2 or not 1 <= len(centres) <= 3 or centres.shape[1] != 2:
+        return "needed are two modes and one to three centres, each a list of two numbers"
+    if not (np.all(modes >= 0) and modes.max() <= 5 and np.abs(centres).max() <= 15):
+        return "entries of modes must lie between 0 and 5, those of centres between -15 and 15"
+
+    def excess(u):
+        return np.maximum(np.mean(np.exp(u @ modes.T - np.sum(modes**2, axis=1) / 2), axis=-1) - math.exp(3), 0)
+
+    axis, step = np.linspace(-9, 14, 768, retstep=True)
+    plane = np.stack(np.meshgrid(axis, axis), axis=-1)
+    true = np.sum(np.exp(-np.sum(plane**2, axis=-1) / 2) * excess(plane)) * step**2 / (2 * math.pi)
+    u = centres[np.arange(20_000) % len(centres)] + np.random.default_rng(15).standard_normal((20_000, 2))
+    summands = excess(u) / np.mean(np.exp(u @ centres.T - np.sum(centres**2, axis=1) / 2), axis=1)
+    value = summands.mean()
+    if true < 1e-8:
+        return "the true delta at epsilon 3 is below 1e-8; take longer modes"
+    if value == 0:
+        return "no draw fell into the region at all; move the centre to where one of the modes explains a large ratio"
+    error = summands.std() / math.sqrt(20_000) / value
+    if error > 0.03:
+        return f"the reported relative standard error is {error:.0%}: some draws reach what you meant to overlook, or the centre is not at the best point"
+    if value > true / 10:
+        return f"the estimate is {value / true:.2f} times the truth: is what you overlook the larger part?"
+    return None
+
+
+def monte_carlo_6(answer):
+    """(values, probabilities): a law for which mean + 1.645 standard errors is no upper bound."""
+    import numpy as np
+
+    try:
+        values, chances = (np.asarray(part, dtype=float) for part in answer)
+    except (TypeError, ValueError):
+        return "the answer is a pair of lists of numbers (values, probabilities)"
+    if values.ndim != 1 or values.shape != chances.shape or not 1 <= len(values) <= 5:
+        return "values and probabilities are flat lists of equal length, at most 5"
+    if not (np.all(values >= 0) and np.all(values <= 1) and np.all(chances >= 0) and abs(chances.sum() - 1) < 1e-9):
+        return "values must lie in [0, 1], and probabilities be at least 0 and sum to 1"
+    mean = values @ chances
+    if mean < 5e-4 * (1 - 1e-9):
+        return f"the mean is {mean:.2g}, below 5e-4"
+    counts = np.random.default_rng(0).multinomial(1000, chances / chances.sum(), size=20_000)
+    seen = counts @ values / 1000
+    variance = np.maximum(counts @ values**2 / 1000 - seen**2, 0) * 1000 / 999
+    failed = np.mean(seen + 1.645 * np.sqrt(variance / 1000) < mean / 2)
+    if failed < 0.55:
+        return f"the bound is below half of the mean in {failed:.0%} of the experiments: what if the samples show nothing at all?"
+    return None
