@@ -69,6 +69,11 @@ def solutions(root=ROOT):
     return sorted(Path(root, "notebooks", "solutions").glob("*.ipynb"))
 
 
+def exercises(root=ROOT):
+    """The notebooks for readers, without solutions and without outputs."""
+    return sorted(Path(root, "notebooks", "exercises").glob("*.ipynb"))
+
+
 def notebooks(root=ROOT):
     """All notebooks whose outputs are stored: chapters and solutions."""
     return chapters(root) + solutions(root)

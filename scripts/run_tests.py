@@ -87,21 +87,22 @@ def over_budget():
     seconds = {}
     reports = sorted(REPORT.glob("notebooks-*.xml"))
     for case in chain.from_iterable(ElementTree.parse(report).iter("testcase") for report in reports):
-        match = re.search(r"notebooks[./][\w./-]*", f"{case.get('classname', '')} {case.get('file', '')}")
-        stem = match.group().replace("/", ".").removesuffix(".ipynb").split(".")[-1] if match else ""
-        seconds[stem] = seconds.get(stem, 0.0) + float(case.get("time", 0))
+        match = re.search(r"notebooks[./]([\w./-]*)", f"{case.get('classname', '')} {case.get('file', '')}")
+        name = match.group(1).replace("/", ".").removesuffix(".ipynb") if match else ""
+        seconds[name] = seconds.get(name, 0.0) + float(case.get("time", 0))
     sys.path.insert(0, str(ROOT / "tests" / "book"))
     from notebook_checks import run_time_budget
 
     problems = []
     for path in tools.notebooks():
-        budget, taken = run_time_budget(tools.read(path)), seconds.get(path.stem)
+        name = ".".join(path.relative_to(ROOT / "notebooks").with_suffix("").parts)
+        budget, taken = run_time_budget(tools.read(path)), seconds.get(name)
         if budget is None or taken is None:
-            problems.append(f"{path.name}: no run time {'in its header' if budget is None else 'measured'}")
+            problems.append(f"{name}: no run time {'in its header' if budget is None else 'measured'}")
             continue
-        print(f"{path.name}: {taken:.0f} s of {budget} s")
+        print(f"{name}: {taken:.0f} s of {budget} s")
         if taken > budget:
-            problems.append(f"{path.name}: took {taken:.0f} s, its header says {budget} s")
+            problems.append(f"{name}: took {taken:.0f} s, its header says {budget} s")
     return problems
 
 

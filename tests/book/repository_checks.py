@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from bootstrap_cell import bootstrap_source, distribution, repository
-from notebook_tools import is_bootstrap, notebooks, source
+from notebook_tools import exercises, is_bootstrap, notebooks, source
 from set_repository import text_files
 
 # Spelt in two halves, so that this file does not contain what it looks for.
@@ -51,7 +51,7 @@ def address_problems(root):
     }.items():
         if expected not in (root / file).read_text(encoding="utf-8"):
             problems.append(f"{file}: {expected} is missing")
-    for path in notebooks(root):
+    for path in [*notebooks(root), *exercises(root)]:
         cells = [
             cell
             for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]

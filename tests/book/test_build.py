@@ -48,7 +48,7 @@ def test_colab_buttons_open_the_notebooks_of_the_repository(html):
     expected = {
         str(path.relative_to(tools.ROOT).with_suffix(".html")): "https://colab.research.google.com/github/"
         f"{where}/blob/{branch}/{path.relative_to(tools.ROOT)}"
-        for path in tools.notebooks()
+        for path in tools.chapters()
     }
     assert html_checks.launch_buttons(html) == expected
 

@@ -96,7 +96,7 @@ def circumstances(remote, home, **extra):
 
 def shortest():
     """The notebook with the smallest run-time budget."""
-    return min(tools.notebooks(), key=lambda path: notebook_checks.run_time_budget(tools.read(path)) or 1e9)
+    return min(tools.chapters(), key=lambda path: notebook_checks.run_time_budget(tools.read(path)) or 1e9)
 
 
 def test_a_lone_notebook_installs_the_library_and_runs(remote, bare_environment, tmp_path):

@@ -378,7 +378,7 @@ def test_coverage_gate(project, share, status):
 def test_a_slow_notebook_is_over_budget(tmp_path, monkeypatch, capsys):
     import run_tests
 
-    path = tools.notebooks()[0]
+    path = tools.chapters()[0]
     budget = notebook_checks.run_time_budget(tools.read(path))
     monkeypatch.setattr(run_tests, "REPORT", tmp_path)
     monkeypatch.setattr(run_tests.tools, "notebooks", lambda: [path])

@@ -46,11 +46,11 @@ def test_set_repository_changes_every_place(copy):
 
 
 def test_set_repository_leaves_outputs_current(copy):
-    before = {path.name: tools.stamp(tools.read(path), copy) for path in tools.notebooks(copy)}
+    before = {path: tools.stamp(tools.read(path), copy) for path in tools.notebooks(copy)}
     assert before
     set_repository(copy, "https://github.com/someone/else")
     for path in tools.notebooks(copy):
-        assert tools.stamp(tools.read(path), copy) == before[path.name]
+        assert tools.stamp(tools.read(path), copy) == before[path]
 
 
 def test_set_repository_and_back_restores_every_byte(copy):

@@ -6,7 +6,8 @@ import notebook_tools as tools
 import pytest
 import yaml
 
-NOTEBOOKS = tools.notebooks()
+NOTEBOOKS = tools.chapters()
+SOLUTIONS = tools.solutions()
 # Statements that the chapters so far must cover.
 REQUIRED = [
     "C-1",
@@ -37,7 +38,15 @@ def test_notebook(path, check):
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("check", [name for name in notebook_checks.CHECKS if name != "header"])
+@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
+def test_solutions(path, check):
+    """A solutions notebook keeps the rules of a chapter; its header is a matter of test_course."""
+    problems = notebook_checks.CHECKS[check](tools.read(path))
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("path", [*NOTEBOOKS, *SOLUTIONS], ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_notebook_is_written_as_execute_writes_it(path, tmp_path):
     tools.write(tools.read(path), tmp_path / path.name)
     assert (tmp_path / path.name).read_bytes() == path.read_bytes()
