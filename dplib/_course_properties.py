@@ -369,3 +369,55 @@ def monte_carlo_6(answer):
     if failed < 0.55:
         return f"the bound is below half of the mean in {failed:.0%} of the experiments: what if the samples show nothing at all?"
     return None
+
+
+def mixtures_6(answer):
+    """Modes 1.5 times as long, and a delta(1) of less than a third."""
+    import numpy as np
+
+    from .mixtures import VectorMixture
+
+    form = "The answer must be a tuple (first, second) of two lists of equally many points [x, y], at most 16 each."
+    try:
+        first, second = (np.asarray(modes, dtype=float) for modes in answer)
+    except (TypeError, ValueError):
+        return form
+    if first.shape != second.shape or first.ndim != 2 or first.shape[1] != 2 or not 1 <= len(first) <= 16:
+        return form
+    short, long = (np.linalg.norm(modes, axis=1) for modes in (first, second))
+    if short.min() < 0.4 - 1e-9:
+        return "Every mode of the first mixture must have a norm of at least 0.4."
+    if np.any(long < 1.5 * short - 1e-9):
+        return "Some mode of the second mixture is not 1.5 times as long as its counterpart."
+    weights = np.full(len(first), 1 / len(first))
+    one, two = (VectorMixture(modes, weights, 1.0).hockey_stick(1.0, nodes=800) for modes in (first, second))
+    if two > one:
+        return "The second delta is the larger one. Which inner products should the longer modes have?"
+    if two > one / 3:
+        return "The second delta is smaller, but not by a factor 3. Use more directions, or modes that are less long."
+    return None
+
+
+def mixtures_7(answer):
+    """Equal mean and variance; the first has the larger delta(0), the second the larger delta(3)."""
+    import numpy as np
+
+    from .mixtures import Mixture
+
+    form = "The answer must be a tuple ((s, p), (s2, p2)) of two laws, each a list of values and one of probabilities."
+    try:
+        laws = [tuple(np.asarray(part, dtype=float) for part in law) for law in answer]
+        (s, p), (s2, p2) = laws
+    except (TypeError, ValueError):
+        return form
+    first, second = Mixture(s, p, 1.0), Mixture(s2, p2, 1.0)
+    means = s @ p, s2 @ p2
+    if abs(means[0] - means[1]) > 1e-6:
+        return "The two means differ."
+    if abs((s - means[0]) ** 2 @ p - (s2 - means[1]) ** 2 @ p2) > 1e-6:
+        return "The means are equal, the variances are not."
+    if first.hockey_stick(0.0) < second.hockey_stick(0.0) + 0.01:
+        return "At epsilon 0 the first delta must exceed the second by 0.01: give the second a rarer, larger mode."
+    if second.hockey_stick(3.0) < 1.25 * first.hockey_stick(3.0):
+        return "At epsilon 3 the second delta must be 1.25 times the first: which mode decides there?"
+    return None
