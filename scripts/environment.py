@@ -6,8 +6,9 @@
     python scripts/environment.py --check …    exit 0 if nothing is to be done
 
 Only the standard library is used. What is installed is what requirements.txt names (requirements-course.txt
-for .venv-course); `dplib` itself is installed in editable form. A stamp in the environment says for which inputs it was finished, so a second
-run returns at once and needs no network.
+for .venv-course), and only files with the hashes that stand there; `dplib` itself is installed in editable
+form. A stamp in the environment says for which inputs it was finished, so a second run returns at once and
+needs no network.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -88,13 +90,18 @@ def run(*command, quiet=False, **kwargs):
     return done.returncode == 0
 
 
+def locked(name):
+    """The entry of one package in requirements.txt: its version, and the hashes of its files."""
+    lock = (ROOT / "requirements.txt").read_text()
+    entry = re.search(rf"^{re.escape(name)}==.*(?:\n +.*)*", lock, re.MULTILINE | re.IGNORECASE)
+    if entry is None:
+        raise SetupError(f"requirements.txt does not name {name}; run `make lock`.")
+    return entry.group()
+
+
 def pinned(name):
-    """The requirement of one package as requirements.txt pins it."""
-    for line in (ROOT / "requirements.txt").read_text().splitlines():
-        requirement = line.split(";")[0].strip()
-        if requirement.split("==")[0].lower() == name.lower():
-            return requirement
-    return name
+    """The requirement of one package as requirements.txt pins it, without the hashes."""
+    return re.match(r"[^\s;]+", locked(name)).group()
 
 
 def works(python):
@@ -126,17 +133,19 @@ def install_packages(kind="book"):
     pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     say(f"packages of {name}")
     requirements = ROOT / name
-    if run(*pip, pinned("uv"), quiet=True):
+    installer = venv / "uv.txt"
+    installer.write_text(locked("uv") + "\n")
+    if run(*pip, "--require-hashes", "-r", installer, quiet=True):
         uv = [venv / "bin" / "python", "-m", "uv", "pip"]
         environment = os.environ | {"VIRTUAL_ENV": str(venv)}
         if "SSL_CERT_FILE" not in environment and os.environ.get("PIP_CERT"):
             environment["SSL_CERT_FILE"] = os.environ["PIP_CERT"]
-        done = run(*uv, "sync", "--quiet", requirements, quiet=True, env=environment)
+        done = run(*uv, "sync", "--quiet", "--require-hashes", requirements, quiet=True, env=environment)
         local = [*uv, "install", "--quiet", "--no-deps", "--no-build-isolation", "--reinstall-package"]
         if done and run(*local, "privacy-amplification-book", "-e", ROOT, quiet=True, env=environment):
             return
         say("uv did not get through; trying pip, which takes a few minutes")
-    if not run(*pip, "-r", requirements):
+    if not run(*pip, "--require-hashes", "-r", requirements):
         raise SetupError(
             f"the packages of {name} could not be installed. A first set-up needs a package "
             "index; behind a proxy or a mirror, configure pip for it and run make again."
@@ -149,7 +158,9 @@ def smoke_test(kind="book"):
     venv = place(kind)[0]
     tools = "nbgrader" if kind == "course" else "sphinx, myst_nb, pytest"
     code = f"import importlib.util as u, {tools}, numpy, scipy, matplotlib, nbclient; assert u.find_spec('dplib')"
-    if not run(venv / "bin" / "python", "-c", code, quiet=True, env=os.environ | {"PYTHONWARNINGS": "ignore"}):
+    if not run(
+        venv / "bin" / "python", "-c", code, quiet=True, env=os.environ | {"PYTHONWARNINGS": "ignore"}
+    ):
         raise SetupError(
             f"the environment was made but cannot import its packages; remove {venv} and run make again."
         )

@@ -1,13 +1,16 @@
 """The set-up: what it installs, in which order it looks for a browser, and what it says when it cannot go on."""
 
+import hashlib
 import importlib.metadata
 import os
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import environment
+import lock
 import notebook_tools as tools
 import pytest
 
@@ -17,7 +20,9 @@ ROOT = tools.ROOT
 def names_and_versions(path):
     found = {}
     for line in path.read_text().splitlines():
-        match = re.match(r"([A-Za-z0-9._-]+)(?:==([\w.]+))?\s*(?:;\s*(.*))?$", line.split("#")[0].strip())
+        match = re.match(
+            r"([A-Za-z0-9._-]+)(?:==([\w.]+))?\s*(?:;\s*(.*))?$", line.split("#")[0].strip(" \\")
+        )
         if match:
             found.setdefault(match.group(1).lower().replace("_", "-"), []).append(match.groups()[1:])
     return found
@@ -31,6 +36,46 @@ def test_the_lock_pins_everything_that_is_asked_for():
         assert name in locked, name
         for version, _ in entries:
             assert version is None or version in [pinned for pinned, _ in locked[name]], name
+
+
+def test_every_locked_version_has_hashes():
+    for name in ("requirements.txt", "requirements-course.txt"):
+        for entry in lock.entries((ROOT / name).read_text()):
+            first, *hashes = entry.splitlines()
+            assert re.fullmatch(r"[a-z0-9._-]+==[\w.]+(?: ; .+)? \\", first), first
+            assert hashes, first
+            assert all(re.fullmatch(r" +--hash=sha256:[0-9a-f]{64}(?: \\)?", line) for line in hashes), first
+
+
+def test_the_lock_keeps_what_belongs_to_python_311():
+    text = (
+        "a==1 \\\n    --hash=sha256:0\n"
+        "b==1 ; python_full_version < '3.12' \\\n    --hash=sha256:1 \\\n    --hash=sha256:2\n"
+        "b==2 ; python_full_version >= '3.12' \\\n    --hash=sha256:3\n"
+    )
+    assert lock.for_311(text) == text[: text.index("b==2")].replace(" ; python_full_version < '3.12'", "")
+
+
+def test_a_file_with_another_hash_is_not_installed(tmp_path):
+    """The installer itself refuses it; nothing is fetched, for the wheel lies beside."""
+    wheel = tmp_path / "tiny-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tiny.py", "")
+        archive.writestr("tiny-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n")
+        archive.writestr(
+            "tiny-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr("tiny-1.dist-info/RECORD", "")
+    right = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    for digest, accepted in ((right, True), ("0" * 64, False)):
+        requirements = tmp_path / "requirements.txt"
+        requirements.write_text(f"tiny==1 --hash=sha256:{digest}\n")
+        uv = [sys.executable, "-m", "uv", "pip", "install", "--require-hashes", "--offline"]
+        uv += ["--no-index", "--find-links", str(tmp_path), "--no-cache", "-r", str(requirements)]
+        uv += ["--target", str(tmp_path / "installed")]
+        done = subprocess.run(uv, capture_output=True, text=True)
+        assert (done.returncode == 0) == accepted, done.stderr
+        assert accepted or "hash" in done.stderr.lower()
 
 
 def test_the_environment_is_the_locked_one():
@@ -137,7 +182,10 @@ def test_uv_failing_leads_to_pip(monkeypatch):
     monkeypatch.setattr(environment, "run", run)
     environment.install_packages()
     assert any(command[1:3] == ["-m", "uv"] for command in commands)
-    assert any(command[-2:] == ["-r", str(ROOT / "requirements.txt")] for command in commands)
+    assert any(
+        command[-3:] == ["--require-hashes", "-r", str(ROOT / "requirements.txt")] for command in commands
+    )
+    assert all("--require-hashes" in command for command in commands if "-r" in command)
 
 
 def test_no_index_at_all_is_reported(monkeypatch):
