@@ -72,7 +72,7 @@ def test_a_file_with_another_hash_is_not_installed(tmp_path):
         requirements.write_text(f"tiny==1 --hash=sha256:{digest}\n")
         uv = [sys.executable, "-m", "uv", "pip", "install", "--require-hashes", "--offline"]
         uv += ["--no-index", "--find-links", str(tmp_path), "--no-cache", "-r", str(requirements)]
-        uv += ["--target", str(tmp_path / "installed")]
+        uv += ["--target", str(tmp_path / digest)]
         done = subprocess.run(uv, capture_output=True, text=True)
         assert (done.returncode == 0) == accepted, done.stderr
         assert accepted or "hash" in done.stderr.lower()
