@@ -12,6 +12,7 @@ import gc
 import os
 import sys
 import time
+import warnings
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
@@ -24,6 +25,8 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
 from dplib import _correlated_noise, batching, matrices, training  # noqa: E402
+
+warnings.simplefilter("ignore", training.SeededNoiseWarning)
 
 TURNS = int(os.environ.get("DPLIB_BENCH_TURNS", "7"))
 PER_CALL = 8

@@ -22,6 +22,7 @@ JAX and Optax are imported at first use, and no global setting of theirs is chan
 from __future__ import annotations
 
 import functools
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +45,10 @@ __all__ = [
     "memory_rows",
     "train",
 ]
+
+
+class SeededNoiseWarning(UserWarning):
+    """Noise from a seed can be repeated by whoever knows the seed: good for an experiment, no privacy for a release."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +140,8 @@ def train(
     batches : a stream of `dplib.batching`, or `stream.padded(size)`. A stream is padded to a size that is
         exceeded with probability 1e-10 at most; a smaller size cuts batches, which is not free [E-20].
     config : `Config`.
-    seed : of the noise, a whole number at least 0; None draws 128 bits from the operating system.
+    seed : of the noise, a whole number at least 0, with a `SeededNoiseWarning`; None draws 128 bits from the
+        operating system.
     evaluate : function of the parameters -> number, called every `evaluate_every` rounds and at the end. Arrays that
         it keeps must be copied: the run reuses their memory.
     checkpoint : path of a file, or None. A run that was stopped at any point goes on from the last save and
@@ -167,11 +173,7 @@ def train(
     if checkpoint_every is not None:
         check.whole("checkpoint_every", checkpoint_every, at_least=1)
     fresh = seed is None
-    seed = (
-        np.random.SeedSequence().entropy
-        if fresh
-        else check.whole("seed", seed, at_least=0, at_most=2**128 - 1)
-    )
+    seed = _seed(seed)
     kept = Checkpoint(
         checkpoint, noise_seed=None if fresh else str(seed), kind=repr(kind), clip_norm=config.clip_norm,
         noise_multiplier=config.noise_multiplier, momentum=config.momentum, rates=rates, divisor=config.divisor,
@@ -233,7 +235,7 @@ def correlated_noise(encoder, standard_deviation, *, seed=None, noise_memory="ke
     Parameters
     ----------
     encoder : square encoder of `dplib.matrices`. standard_deviation : of every entry of z, sigma * clip_norm.
-    seed : whole number at least 0; None for fresh entropy. noise_memory : as in `Config`.
+    seed : whole number at least 0, with a `SeededNoiseWarning`; None for fresh entropy. noise_memory : as in `Config`.
 
     To be applied to *sums* of clipped gradients, before any optimiser; it must not be used for more rounds than the
     encoder has columns. The covariance of the noise over rounds is standard_deviation^2 C^-1 C^-T for each parameter,
@@ -253,11 +255,7 @@ def correlated_noise(encoder, standard_deviation, *, seed=None, noise_memory="ke
 
     kind, arrays = noise.plan(encoder, noise_memory)
     deviation = check.real("standard_deviation", standard_deviation, at_least=0, at_most=1e100)
-    seed = (
-        np.random.SeedSequence().entropy
-        if seed is None
-        else check.whole("seed", seed, at_least=0, at_most=2**128 - 1)
-    )
+    seed = _seed(seed)
     key = noise.key_of(seed)
 
     def init(params):
@@ -358,6 +356,19 @@ def _compiled(loss, optimizer, kind, microbatch):
 
 
 # ------------------------------------------------------------------------------- arguments
+
+
+def _seed(seed):
+    """The seed of the noise: as given, with a warning, or 128 bits of fresh entropy."""
+    if seed is None:
+        return np.random.SeedSequence().entropy
+    seed = check.whole("seed", seed, at_least=0, at_most=2**128 - 1)
+    warnings.warn(
+        "the noise can be repeated by whoever knows the seed: a real release needs fresh entropy, seed=None",
+        SeededNoiseWarning,
+        stacklevel=3,
+    )
+    return seed
 
 
 def _plan(config, rounds):

@@ -5,6 +5,7 @@ first seeds again and compares.
 """
 
 import functools
+import warnings
 
 import numpy as np
 
@@ -195,4 +196,5 @@ SETTINGS = {
     "validation": VALIDATION,
     "seed": f"0 to {SEEDS - 1} for parameters, batches and noise of the runs, from 1000 for tuning",
 }
+warnings.simplefilter("ignore", training.SeededNoiseWarning)  # experiments, to be repeated
 STUDY = (ABOUT, SETTINGS, parts, task)

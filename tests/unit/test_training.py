@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -260,6 +261,18 @@ def test_a_seed_repeats_a_run_and_none_does_not():
     assert np.array_equal(run(5), run(5)) and not np.array_equal(run(5), run(6))
     assert not np.array_equal(run(None), run(None))
     assert START["w"][0] == np.float32(0.3)  # the caller's arrays are left alone
+
+
+def test_a_seed_warns_that_a_release_needs_fresh_entropy():
+    config = Config(noise_multiplier=1.0, learning_rate=0.3)
+    with pytest.warns(training.SeededNoiseWarning, match="fresh entropy, seed=None") as seen:
+        fit(squared, START, (X, Y), stream(), config, seed=5)
+        training.correlated_noise(matrices.identity(4), 1.0, seed=5)
+    assert len(seen) == 2 and all(warning.filename == __file__ or "training" in warning.filename for warning in seen)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(squared, START, (X, Y), stream(), config, seed=None)
+        training.correlated_noise(matrices.identity(4), 1.0)
 
 
 def test_any_optimizer_of_optax():
