@@ -421,3 +421,33 @@ def mixtures_7(answer):
     if second.hockey_stick(3.0) < 1.25 * first.hockey_stick(3.0):
         return "At epsilon 3 the second delta must be 1.25 times the first: which mode decides there?"
     return None
+
+
+def matrix_5(answer):
+    """(shift, event): a shift that knows the noise of its own round, and the event that betrays it."""
+    import numpy as np
+
+    from ._scipy import special
+
+    shift, event = answer
+    noise = special.ndtri((np.arange(200_000) + 0.5) / 200_000)
+    moved = np.asarray(shift(noise), dtype=float)
+    if moved.shape != noise.shape or not np.abs(moved).max() <= 2:
+        return "shift must return an array like its argument, with values between -2 and 2."
+    present, absent = (np.mean(np.asarray(event(x), dtype=bool)) for x in (noise + moved, noise))
+    if present - np.exp(4) * absent < 0.9:
+        return "Not large enough yet. Is there a set that the outputs without the record never hit, and that is near everywhere?"
+    return None
+
+
+def matrix_6(answer):
+    """A lower-triangular encoder of four rounds with an error at equal privacy of at most 1.32."""
+    import numpy as np
+
+    C = np.array(answer, dtype=float)
+    if C.shape != (4, 4) or np.any(np.triu(C, 1)) or np.diag(C).min() <= 0:
+        return "The answer is a lower-triangular array with four rows, four columns and a positive diagonal."
+    error = np.linalg.norm(C, axis=0).max() * np.linalg.norm(np.tri(4) @ np.linalg.inv(C)) / 2
+    if not error <= 1.32:
+        return "The error at equal privacy is still above 1.32. Compare the lengths of the columns."
+    return None
