@@ -2,7 +2,7 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute serve lint bench study lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve lint bench study lock set-repository clean
 
 PY := .venv/bin/python
 ENV := sh scripts/setup.sh
@@ -47,6 +47,13 @@ book-test: setup-test  ## only the tests of the book
 
 execute: setup  ## run the notebooks whose code or library changed, store their outputs
 	@$(PY) scripts/execute.py $(if $(FORCE),--force) $(NOTEBOOKS)
+
+exercises: setup  ## make notebooks/exercises/ from notebooks/solutions/ where these changed
+	@$(PY) scripts/course.py exercises $(if $(FORCE),--force) $(CHAPTERS)
+
+course: setup  ## assignments for nbgrader in course/ (an environment of its own): CHAPTERS="05_group_privacy …"
+	@$(ENV) course
+	@.venv-course/bin/python scripts/course.py assignments $(CHAPTERS)
 
 serve: setup  ## serve the built book at http://localhost:8000 (PORT=…)
 	@$(PY) scripts/serve.py --port $(or $(PORT),8000)

@@ -5,6 +5,7 @@ The cells are run as plain Python in this process, one after another.
 
 import contextlib
 import io
+import math
 import os
 import re
 import traceback
@@ -127,9 +128,10 @@ def _told(hint, values):
         return values if words else ""
     size = abs(float(values))
     for text in re.findall(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", hint):
-        digits = len(re.sub(r"e.*|\.|^[0.]+", "", text)) or 1
+        number, digits = float(text), len(re.sub(r"e.*|\.|^[0.]+", "", text))
         # One digit, such as a factor 2, gives away only an answer that is no longer itself.
-        if float(text) == (size if digits == 1 else float(f"{size:.{digits}g}")):
+        unit = 10.0 ** (math.floor(math.log10(number)) + 1 - digits) if digits > 1 else 0
+        if abs(number - size) <= 0.5001 * unit:
             return text
     return ""
 

@@ -1,0 +1,253 @@
+"""Exercises are what the solutions make; stubs fail their checks, solutions pass; nothing is given away."""
+
+import json
+import re
+
+import course
+import course_answers
+import course_example
+import course_notebooks
+import notebook_tools as tools
+import pytest
+
+STEMS = course.stems(tools.ROOT)
+CHAPTERS = [path.stem for path in tools.chapters()]
+
+
+def test_every_chapter_has_solutions():
+    assert STEMS == CHAPTERS
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_exercises_and_sealed_answers_are_what_the_solutions_make(stem):
+    assert course.disagreement(tools.ROOT, stem) is None
+
+
+def test_no_exercises_without_solutions():
+    assert course.orphans(tools.ROOT) == []
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_four_exercises_of_all_kinds(stem):
+    solutions = course.load(tools.ROOT, stem)
+    kinds = {exercise.rules["kind"] for exercise in solutions.exercises}
+    assert len(solutions.exercises) >= 4 and kinds == set(course_notebooks.KINDS)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_header(stem):
+    """Title, times, and the way back to the chapter."""
+    title = tools.source(tools.read(tools.ROOT / "notebooks" / f"{stem}.ipynb")["cells"][0]).splitlines()[0]
+    number, name = title.removeprefix("# ").split(". ", 1)
+    head = tools.source(course.load(tools.ROOT, stem).head[0])
+    assert head.startswith(f"# Exercises to chapter {number}: {name.strip()}\n")
+    assert re.search(r"\*\*Working time\*\* \d+ min", head) and "**Run time** under 30 s" in head
+    assert f"(../{stem}.ipynb)" in head
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_each_stub_fails_its_check(stem):
+    path = course.files(tools.ROOT, stem)[1]
+    records = json.loads(course.files(tools.ROOT, stem)[2].read_text(encoding="utf-8"))["exercises"]
+    assert course_answers.stub_problems(tools.read(path), records, path) == []
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_each_solution_passes_its_check(stem):
+    """The stored outputs say so, and the notebook tests run every cell again and compare."""
+    stored = {
+        tools.source(cell): "".join(map(tools.output_text, cell["outputs"]))
+        for cell in tools.code_cells(tools.read(course.files(tools.ROOT, stem)[0]))
+    }
+    for exercise in course.load(tools.ROOT, stem).exercises:
+        assert stored[tools.source(exercise.check)] == f"{exercise.identifier}: correct.\n"
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_exercises_give_nothing_away(stem):
+    solutions, path = course.load(tools.ROOT, stem), course.files(tools.ROOT, stem)[1]
+    text = "\n".join(tools.source(cell) for cell in tools.read(path)["cells"])
+    metadata = json.dumps([cell["metadata"] for cell in tools.read(path)["cells"]])
+    for exercise in solutions.exercises:
+        for cell in [*exercise.explanation, *exercise.mistakes, *exercise.hidden_tests]:
+            assert tools.source(cell) not in text
+        for region in course_notebooks.REGION.finditer(tools.source(exercise.solution)):
+            assert region.group(2).strip() not in text
+        for cell in exercise.mistakes:
+            assert cell["metadata"]["course"]["mistake"] not in text + metadata
+    assert all(set(cell["metadata"]) <= {"tags"} for cell in tools.read(path)["cells"])
+
+
+def _form_problems(form):
+    allowed = {"sequence": {"items"}, "number": {"tolerance", "absolute"}}.get(form["kind"], set())
+    if set(form) - {"kind"} - allowed:
+        yield f"{form}"
+    for item in form.get("items", []):
+        yield from _form_problems(item)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_sealed_answers_hold_nothing_but_hashes(stem):
+    stored = json.loads(course.files(tools.ROOT, stem)[2].read_text(encoding="utf-8"))
+    assert set(stored) == {"source", "exercises"}
+    for name, exercise in stored["exercises"].items():
+        if exercise == {"property": True}:
+            continue
+        assert set(exercise) <= {"form", "right", "mistakes", "arguments"}, name
+        assert not list(_form_problems(exercise["form"])), name
+        for sealed in [exercise["right"], *exercise["mistakes"]]:
+            assert set(sealed) == {"shifts", "tag", "hint"}, name
+            assert all(isinstance(shift, int) and 0 <= shift < 64 for shift in sealed["shifts"]), name
+            assert re.fullmatch(r"[0-9a-f]{32}", sealed["tag"]) and re.fullmatch(r"[0-9a-f]*", sealed["hint"])
+        assert exercise["right"]["hint"] == "", name
+
+
+# --- the generator, on a made-up chapter -------------------------------------------------------------
+
+
+def made(root):
+    return course.make(root, course_example.STEM)
+
+
+def test_the_example_is_made_and_agrees(tmp_path):
+    course_example.write(tmp_path)
+    assert course.disagreement(tmp_path, course_example.STEM) == "not made yet"
+    assert made(tmp_path) == 2
+    assert course.disagreement(tmp_path, course_example.STEM) is None
+    first = [path.read_bytes() for path in course.files(tmp_path, course_example.STEM)[1:]]
+    made(tmp_path)
+    assert [path.read_bytes() for path in course.files(tmp_path, course_example.STEM)[1:]] == first
+
+
+def test_stubs_and_statements_of_the_example(tmp_path):
+    course_example.write(tmp_path)
+    made(tmp_path)
+    student = tools.read(course.files(tmp_path, course_example.STEM)[1])
+    sources = [tools.source(cell) for cell in student["cells"]]
+    assert "answer_1 = None  # your code here" in sources
+    assert 'def answer_2(width, height):\n    """Area of a triangle."""\n    raise NotImplementedError("your code here")' in sources
+    assert 'course.check("hockey-2", answer_2)' in sources
+    text = "\n".join(sources)
+    assert not re.search("secret|wrong_|1 / 8|assert|rectangle", text)
+
+
+def edit_exercises(root):
+    path = course.files(root, course_example.STEM)[1]
+    path.write_text(path.read_text().replace("your code here", "your answer"))
+
+
+def edit_solution(root):
+    made_cells = course_example.cells()
+    made_cells["solution-1"]["source"] = course_example.VALUE.replace("1 / 8", "0.125")
+    course_example.write(root, made_cells)
+
+
+def remove_an_answer(root):
+    path = course.files(root, course_example.STEM)[2]
+    stored = json.loads(path.read_text())
+    del stored["exercises"]["hockey-2"]
+    path.write_text(json.dumps(stored))
+
+
+@pytest.mark.parametrize("fault", [edit_exercises, edit_solution, remove_an_answer])
+def test_a_disagreement_is_noticed_and_mended(tmp_path, fault, capsys):
+    course_example.write(tmp_path)
+    made(tmp_path)
+    assert course.main(["exercises", "--check", "--root", str(tmp_path)]) == 0
+    fault(tmp_path)
+    before = [path.read_bytes() for path in course.files(tmp_path, course_example.STEM)[1:]]
+    assert course.main(["exercises", "--check", "--root", str(tmp_path)]) == 1
+    assert [path.read_bytes() for path in course.files(tmp_path, course_example.STEM)[1:]] == before
+    made(tmp_path)
+    assert course.main(["exercises", "--check", "--root", str(tmp_path)]) == 0
+
+
+def test_an_orphan_is_noticed(tmp_path, capsys):
+    course_example.write(tmp_path)
+    made(tmp_path)
+    (tmp_path / "dplib" / "course_answers" / "02_dice.json").write_text("{}")
+    assert course.main(["exercises", "--check", "--root", str(tmp_path)]) == 1
+    assert "02_dice.json: no solutions notebook makes this file" in capsys.readouterr().out
+
+
+def test_an_unknown_name_is_refused(tmp_path, capsys):
+    course_example.write(tmp_path)
+    assert course.main(["exercises", "--root", str(tmp_path), "03_cards"]) == 2
+    assert "03_cards" in capsys.readouterr().out
+
+
+def rule(cell, **changes):
+    """A change of an exercise's metadata; None removes an entry."""
+
+    def change(made_cells):
+        rules = made_cells[cell]["metadata"]["course"]
+        for name, value in changes.items():
+            rules.pop(name, None) if value is None else rules.__setitem__(name, value)
+
+    return change
+
+
+def source(cell, text):
+    return lambda made_cells: made_cells[cell].__setitem__("source", text)
+
+
+def without(cell):
+    return lambda made_cells: made_cells.pop(cell)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (rule("statement-1", kind=None), "kind must be one of by hand, code, break it, open; got None"),
+        (rule("statement-1", kind="code"), r"its statement does not say \*Code.\*"),
+        (rule("statement-1", points=0), "points must be a whole number from 1; got 0"),
+        (rule("statement-1", points=None), "points must be a whole number from 1; got None"),
+        (rule("statement-1", exercise="coins-1"), "coins-1: the identifier must be hockey-NUMBER"),
+        (rule("statement-1", exercise="hockey-4"), "the chapter's list of exercises has no number 4"),
+        (rule("statement-1", exercise="hockey-2"), "hockey-2: stands twice"),
+        (rule("statement-1", tolerence=0.1), "unknown entries in its metadata: tolerence"),
+        (rule("statement-1", tolerance=0.9), "tolerance must be from"),
+        (source("statement-1", "*By hand.* Heads?"), "does not begin with ## 1. and a name"),
+        (without("text-1"), "no explanation"),
+        (without("check-1"), "no check cell"),
+        (source("check-1", 'course.check("hockey-1", answer_2)'), "no check cell"),
+        (without("solution-1"), "no solution cell"),
+        (source("solution-1", "answer_1 = 1 / 8"), "not enclosed by ### BEGIN SOLUTION"),
+        (source("solution-1", "### BEGIN SOLUTION\nx = 1 / 8\n### END SOLUTION\nanswer_1 = x"), "outside the solution's lines"),
+        (source("solution-1", "### BEGIN SOLUTION\nanswer_1 = 0.0\n### END SOLUTION"), "give an absolute one"),
+        (source("solution-1", "### BEGIN SOLUTION\nanswer_1 = 1 / 0\n### END SOLUTION"), "solution: ZeroDivisionError"),
+        (source("solution-1", "### BEGIN SOLUTION\nanswer_1 = float('nan')\n### END SOLUTION"), "nan"),
+        (source("solution-2", course_example.FUNCTION.replace("### END SOLUTION", "")), "not enclosed by"),
+        (source("solution-2", course_example.FUNCTION.replace("height / 2", "height / 3")), "hidden test: AssertionError"),
+        (source("solution-2", f"{course_example.FUNCTION}\n\n\nanswer_2 = lambda a, b: a * b / 2"), "the stub passes its check"),
+        (without("hidden-2"), "a function needs hidden tests"),
+        (rule("statement-2", arguments=None), "a function needs arguments"),
+        (without("mistake-1"), "no mistake; give the usual wrong answer"),
+        (rule("mistake-1", mistake=""), "a mistake without a hint"),
+        (rule("mistake-1", mistake="It is 0.125, not that."), "the hint contains the answer: 0.125"),
+        (rule("mistake-1", mistake="It is about 0.13, not that."), "the hint contains the answer: 0.13"),
+        (source("mistake-1", "answer_1 = wrong_1 = 1 / 6"), "leave answer_1 alone"),
+        (source("mistake-1", "other = 1 / 6"), "must define wrong_1"),
+        (source("mistake-1", "wrong_1 = 2.0**-3"), "mistake 1 passes the check"),
+        (source("mistake-1", "wrong_1 = 'no'"), "mistake 1: The answer must be a number"),
+        (lambda made_cells: made_cells["text-1"]["metadata"].clear(), "exactly one of the tags"),
+    ],
+)
+def test_the_generator_refuses(tmp_path, change, message):
+    made_cells = course_example.cells()
+    change(made_cells)
+    course_example.write(tmp_path, made_cells)
+    with pytest.raises(course_notebooks.CourseError, match=message):
+        made(tmp_path)
+    assert not course.files(tmp_path, course_example.STEM)[2].exists()
+
+
+def test_two_equal_mistakes_are_refused(tmp_path):
+    made_cells = course_example.cells()
+    second = made_cells["mistake-1"].copy()
+    second["id"], second["metadata"] = "mistake-1b", {"tags": ["mistake"], "course": {"mistake": "Another hint for the same."}}
+    items = list(made_cells.items())
+    items.insert([name for name, _ in items].index("mistake-1") + 1, ("mistake-1b", second))
+    course_example.write(tmp_path, dict(items))
+    with pytest.raises(course_notebooks.CourseError, match="gives the same answer as another mistake"):
+        made(tmp_path)
