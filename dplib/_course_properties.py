@@ -451,3 +451,83 @@ def matrix_6(answer):
     if not error <= 1.32:
         return "The error at equal privacy is still above 1.32. Compare the lengths of the columns."
     return None
+
+
+def group_6(answer):
+    """A dataset on which averaging over the realised batch beats the theorem's delta(0.5) by 1.8."""
+    from itertools import product
+
+    import numpy as np
+
+    from .mixtures import Mixture, binomial
+
+    form = "The answer must be a tuple (ordinary, sensitive): a list of at most 8 gradients, and one gradient."
+    try:
+        ordinary, sensitive = answer
+        ordinary, sensitive = np.asarray(ordinary, dtype=float), float(sensitive)
+    except (TypeError, ValueError):
+        return form
+    if ordinary.ndim != 1 or len(ordinary) > 8:
+        return form
+    if not np.all(np.abs(np.append(ordinary, sensitive)) <= 1):
+        return "Gradients are clipped: each must lie between -1 and 1."
+    x = np.linspace(-10, 10, 10_001)
+
+    def density(gradients):
+        total = np.zeros_like(x)
+        for batch in product((0, 1), repeat=len(gradients)):
+            size = max(sum(batch), 1)
+            # One mode at 1 + mean > 0 with noise 1 / size, moved back by the argument.
+            place = 1 + np.dot(batch, gradients) / size
+            total += Mixture([place], [1.0], 1 / size).density(x + 1)
+        return total / 2 ** len(gradients)
+
+    excess = density(np.append(ordinary, sensitive)) - np.exp(0.5) * density(ordinary)
+    delta = np.maximum(excess, 0).sum() * (x[1] - x[0])
+    if delta < 1.8 * binomial(1, 0.5, 1.0).hockey_stick(0.5):
+        return "The adversary gains too little. Which ordinary records have an average that does not depend on the batch?"
+    return None
+
+
+def encoder_4(answer):
+    """(preferred, better): Toeplitz coefficients that the printed objective ranks the wrong way."""
+    import numpy as np
+    from scipy import signal
+
+    try:
+        pair = [np.asarray(part, dtype=float) for part in answer]
+    except (TypeError, ValueError):
+        return "the answer is a pair of lists of 8 numbers"
+    if len(pair) != 2 or any(c.shape != (8,) or c[0] != 1 or not np.all((c >= 0) & (c < 1e6)) for c in pair):
+        return "needed are two lists of 8 non-negative numbers, each beginning with 1"
+    weights, errors, claims = np.arange(8, 0, -1), [], []
+    for c in pair:
+        for found, series in ((errors, signal.lfilter([1.0], c, np.ones(8))), (claims, np.diff(c, prepend=0.0))):
+            found.append(np.linalg.norm(c) * np.sqrt(weights @ series**2))
+    if claims[1] < 1.2 * claims[0]:
+        return f"the printed objective of the second is {claims[1] / claims[0]:.3f} times that of the first: which coefficients does it dislike?"
+    if errors[0] < 1.2 * errors[1]:
+        return f"the true error of the first is {errors[0] / errors[1]:.3f} times that of the second: which coefficients take more noise back?"
+    return None
+
+
+def encoder_6(answer):
+    """Toeplitz coefficients that are within about 5% of the optimum at two targets."""
+    import numpy as np
+
+    from . import matrices, utility
+    from .calibrate import calibrate
+    from .mechanisms import BallsInBins
+
+    try:
+        c = np.asarray(answer, dtype=float)
+    except (TypeError, ValueError):
+        return "the answer is a list of numbers"
+    if c.ndim != 1 or not 1 <= len(c) <= 64 or c[0] != 1 or not np.all((c >= 0) & (c <= 10)):
+        return "needed are at most 64 coefficients between 0 and 10, the first one equal to 1"
+    encoder = matrices.toeplitz(np.pad(c, (0, 64 - len(c))))
+    for epsilon, limit in ((0.5, 43.1), (8.0, 4.15)):
+        noise = calibrate(BallsInBins(encoder, 1.0, 8, 8), epsilon=epsilon, delta=1e-5).noise_multiplier
+        if (error := utility.rmse(encoder, noise)) > limit:
+            return f"the RMSE at epsilon {epsilon:g} is {error:.4g}; does this target ask for more or for less correlation?"
+    return None
