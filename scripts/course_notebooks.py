@@ -16,7 +16,7 @@ import notebook_tools as tools
 KINDS = ("by hand", "code", "break it", "open")
 PREFIXES = (
     "hockey accounting subsampling mixtures group last-iterate renyi large-batches one-step matrix conditional "
-    "mmcc tree bins monte-carlo encoder training"
+    "mmcc tree bins monte-carlo encoder training which-accountant common-mistakes"
 ).split()
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 REGION = re.compile(rf"^([ \t]*){BEGIN}\n(.*?)^[ \t]*{END}[ \t]*$", re.DOTALL | re.MULTILINE)

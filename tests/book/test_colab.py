@@ -132,6 +132,21 @@ def test_a_lone_notebook_installs_the_library_and_runs(remote, bare_environment,
         assert texts[0] == texts[1], tools.source(mine)
 
 
+def test_a_lone_exercise_notebook_runs_as_handed_out(remote, bare_environment, tmp_path):
+    """Stubs raise nothing, and the checks work with what the package carries."""
+    (tmp_path / "home").mkdir()
+    notebook = tmp_path / "empty folder" / tools.exercises()[0].name
+    notebook.parent.mkdir()
+    shutil.copy2(tools.exercises()[0], notebook)
+    (tmp_path / "execute.py").write_text(EXECUTE)
+    environment = circumstances(remote, tmp_path / "home")
+    run(bare_environment, tmp_path / "execute.py", notebook, env=environment, cwd=notebook.parent)
+    cells = [cell for cell in tools.code_cells(tools.read(notebook)) if "course.check(" in tools.source(cell)]
+    assert len(cells) >= 4
+    for cell in cells:
+        assert ": not yet. " in "".join(map(tools.output_text, cell["outputs"])), tools.source(cell)
+
+
 def test_without_the_repository_the_first_cell_fails(bare_environment, tmp_path):
     """The stand-in is what makes the difference: pointing nowhere, the installation fails."""
     (tmp_path / "home").mkdir()
