@@ -531,3 +531,40 @@ def encoder_6(answer):
         if (error := utility.rmse(encoder, noise)) > limit:
             return f"the RMSE at epsilon {epsilon:g} is {error:.4g}; does this target ask for more or for less correlation?"
     return None
+
+
+def conditional_5(answer):
+    """(alpha, P1, Q1) for which charging each bad output under its own law is worth half or less."""
+    alpha, with_record, without = answer
+    alpha, P, Q = float(alpha), [float(p) for p in with_record], [float(q) for q in without]
+    if alpha < 1 or len(P) != 3 or len(Q) != 3 or min(P + Q) <= 0:
+        return "Give an order of at least 1 and two lists of three positive probabilities."
+    if max(abs(sum(P) - 1), abs(sum(Q) - 1)) > 1e-6:
+        return "Each list must add up to 1."
+    split = P[1] + alpha * Q[2]
+    if 2 * split >= P[1] + P[2]:
+        return "Charging everything under the first law is not twice as dear. Make the output 2 rarer without the record."
+    if 2 * split >= alpha * (Q[1] + Q[2]):
+        return "Charging everything under the second law is not twice as dear. Make the output 1 rarer with the record."
+    return None
+
+
+def conditional_6(answer):
+    """A past of eleven outputs after which column 1 is explained by the others."""
+    import numpy as np
+
+    from . import matrices
+    from ._scipy import special
+
+    past = np.array(answer, dtype=float)
+    if past.shape != (11,) or not np.abs(past).max() <= 10:
+        return "The answer is a list of eleven numbers, each between -10 and 10."
+    encoder = matrices.optimal_counting(12)
+    above, variance = encoder.entries()[:11], encoder.column_norms()[0] ** 2
+    sets = (np.arange(2**12)[:, None] >> np.arange(12) & 1).astype(float)
+    log = sets.sum(axis=1) * special.logit(0.25) - np.sum((past - sets @ above.T) ** 2, axis=1) / (2 * variance)
+    exact = special.softmax(log) @ sets[:, 0]
+    bound = special.expit(special.logit(0.25) + (past @ above[:, 0] - np.sum(above[:, 0] ** 2) / 2) / variance)
+    if not exact < bound / 4:
+        return "The true posterior probability is not below a quarter of the bound. Which outputs contain column 1, and which other columns explain them?"
+    return None
