@@ -568,3 +568,50 @@ def conditional_6(answer):
     if not exact < bound / 4:
         return "The true posterior probability is not below a quarter of the bound. Which outputs contain column 1, and which other columns explain them?"
     return None
+
+
+def last_iterate_6(answer):
+    """Three thresholds whose cells give back 70 % of what hiding the first of two rounds had gained."""
+    import numpy as np
+
+    from ._scipy import special
+    from .mechanisms import LastIterate, PoissonDPSGD
+
+    try:
+        inner = np.sort(np.asarray(answer, dtype=float))
+    except (TypeError, ValueError):
+        inner = np.zeros(0)
+    if inner.shape != (3,) or not np.all(np.isfinite(inner)):
+        return "The answer must be a list of three finite numbers, the thresholds."
+    edges, y = np.concatenate([[-np.inf], inner, [np.inf]]), np.linspace(-9, 11, 2001)[:, None]
+
+    def masses(first, both):
+        cells = np.diff(special.ndtr((edges - first - (y - both) / 2) * np.sqrt(2)), axis=1)
+        return np.exp(-((y - both) ** 2) / 4) / np.sqrt(4 * np.pi) * cells
+
+    with_z = 0.81 * masses(0, 0) + 0.09 * (masses(0, 1) + masses(1, 1)) + 0.01 * masses(1, 2)
+    delta = np.maximum(with_z - np.exp(0.5) * masses(0, 0), 0).sum() * (y[1, 0] - y[0, 0])
+    last, every = (kind(1.0, 0.1, 2).delta(0.5, "remove").upper for kind in (LastIterate, PoissonDPSGD))
+    if delta < last + 0.7 * (every - last):
+        return "These cells give back too little. For a given sum, which first rounds does the adversary want to tell apart?"
+    return None
+
+
+def last_iterate_7(answer):
+    """Twelve learning rates between 1/2 and 1 with epsilon at most 2.72."""
+    import numpy as np
+
+    from . import accounting, mixtures
+
+    try:
+        rates = np.asarray(answer, dtype=float)
+    except (TypeError, ValueError):
+        rates = np.zeros(0)
+    if rates.shape != (12,):
+        return "The answer must be a list of twelve learning rates."
+    if not np.all((rates >= 0.5) & (rates <= 1)):
+        return "Each rate must lie between one half and 1."
+    pair = mixtures.product(np.full(12, 0.1), rates, np.linalg.norm(rates))
+    if accounting.epsilon(pair, 1e-6).upper > 2.72:
+        return "epsilon is still too large. Rates that vary little change little: try sizes that are far apart."
+    return None
