@@ -120,7 +120,7 @@ class Docstrings(SphinxDirective):
         return section
 
     def entry(self, name, thing):
-        section = self.section(name, name, name.replace("_", "-").replace(".", "-").lower())
+        section = self.section(name, name, name.replace("_", "-").replace(".", "-"))
         shown = f"{name}{signature(thing)}"
         section += nodes.literal_block(shown, shown, language="python", classes=["signature"])
         section += text_nodes(thing)
