@@ -166,7 +166,7 @@ def large_batches_6(answer):
     return None
 
 
-def accounting_4(answer):
+def accounting_5(answer):
     """(rounds, cells, epsilon) at which an FFT without a tilt reports a negative delta."""
     import math
 
@@ -195,7 +195,7 @@ def accounting_4(answer):
     return "The reported delta is not negative here. Go where the true delta is far below the floor, and try several."
 
 
-def accounting_5(answer):
+def accounting_6(answer):
     """A bound on alpha >= 1, without zeros, that two rounds break by 0.2 at epsilon 0."""
     import numpy as np
 
@@ -614,4 +614,42 @@ def last_iterate_7(answer):
     pair = mixtures.product(np.full(12, 0.1), rates, np.linalg.norm(rates))
     if accounting.epsilon(pair, 1e-6).upper > 2.72:
         return "epsilon is still too large. Rates that vary little change little: try sizes that are far apart."
+    return None
+
+
+def training_6(answer):
+    """Toeplitz coefficients with a small error of the last model under fixed batches."""
+    import numpy as np
+    from scipy.linalg import solve_triangular, toeplitz
+
+    from . import gaussian, matrices, sensitivity
+
+    try:
+        c = np.asarray(answer, dtype=float)
+    except (TypeError, ValueError):
+        return "the answer is a list of numbers"
+    if c.ndim != 1 or not 1 <= len(c) <= 16 or c[0] != 1 or not np.all((c >= 0) & (c <= 100)):
+        return "needed are at most 16 coefficients between 0 and 100, the first one equal to 1"
+    c, weights, carried = np.pad(c, (0, 256 - len(c))), np.zeros(256), 0.0
+    for t, rate in reversed(list(enumerate(np.interp(np.arange(256), [64, 255], [1.0, 0.05])))):
+        weights[t] = carried = rate + 0.9 * carried
+    sigma = sensitivity.round_robin(matrices.toeplitz(c), 16) / gaussian.calibrate(2.0, 9.99e-6)
+    left = solve_triangular(toeplitz(c, np.zeros(256)).T, weights / weights.mean(), lower=False)
+    if (error := sigma * np.linalg.norm(left)) > 37.5:
+        return f"the error of the last model is {error:.4g}: only the last sum counts, so how much of each noise should the next round take back?"
+    return None
+
+
+def mmcc_6(answer):
+    """(sigma, q, delta) for which independent rows report 1.4 times the true epsilon, add direction."""
+    from . import accounting, matrices, mixtures, truth
+
+    sigma, q, delta = (float(value) for value in answer)
+    if not (0.2 <= sigma <= 10 and 0.05 <= q <= 0.9 and 1e-8 <= delta <= 1e-2):
+        return "Sigma, q or delta is outside its range."
+    rows = [(mixtures.binomial(k, q, sigma), 1) for k in (1, 2)]
+    apart = accounting.epsilon(rows, delta, "add", "lattice").lower
+    exact = truth.two_rounds(matrices.toeplitz([1.0, 1.0]), sigma, q).epsilon(delta, "add").upper
+    if not apart >= 1.4 * exact > 0:
+        return "Independent rows are not yet 1.4 times the truth. How many coins does each of the two see when the noise is small?"
     return None
