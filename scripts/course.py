@@ -1,6 +1,7 @@
 """Coursework made from the solutions notebooks.
 
-    python scripts/course.py exercises [--force] [NAME …]   write notebooks/exercises/ and dplib/course_answers/
+    python scripts/course.py exercises [--force] [NAME …]   write notebooks/exercises/ and dplib/course_answers/, and
+                                                            (all chapters) the list in book/exercises.md
     python scripts/course.py exercises --check              write nothing; exit 1 where they disagree
     python scripts/course.py assignments [--output FOLDER]  assignments for nbgrader, in course/ (.venv-course)
 
@@ -17,6 +18,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import course_notebooks as course
+import course_page
 import notebook_tools as tools
 from tqdm import tqdm
 
@@ -111,6 +113,9 @@ def exercises(root, names, force, check):
         print(f"course: {path.relative_to(root)}: no solutions notebook makes this file")
         failed.append(path.stem)
     if check:
+        if not failed and not course_page.is_current([load(root, stem) for stem in stems(root)], root):
+            print("course: the list in book/exercises.md is not what the solutions make")
+            failed.append("exercises.md")
         return 1 if failed or chosen else 0
     os.environ.update(tools.kernel_environment())
     spawn = multiprocessing.get_context("spawn")
@@ -125,6 +130,8 @@ def exercises(root, names, force, check):
                 else:
                     failed.append(stem)
                     bar.write(f"course: {stem}: {error if isinstance(error, course.CourseError) else repr(error)}", file=sys.stdout)
+    if not failed and names == stems(root):
+        course_page.write([load(root, stem) for stem in names], root)
     print(f"course: {len(chosen)} notebooks made anew, {len(names) - len(chosen)} current" if not failed else f"course: failed: {', '.join(failed)}")
     return 1 if failed else 0
 

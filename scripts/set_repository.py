@@ -42,6 +42,7 @@ TEXT = {
     ".bib",
     ".svg",
 }
+COLAB = "https://colab.research.google.com/github/"
 ADDRESS = re.compile(r"https://github\.com/([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/([A-Za-z0-9._-]+)")
 
 
@@ -88,10 +89,12 @@ def set_repository(root, address):
     old, new = repository(root)[0], clean_address(address)
     whole = re.compile(re.escape(old) + r"(?![A-Za-z0-9-]|[._](?=[A-Za-z0-9]))")
     whole_git = re.compile(re.escape(old) + r"\.git(?![A-Za-z0-9-])")
+    colab_old, colab_new = (f"{COLAB}{address.removeprefix('https://github.com/')}/blob/" for address in (old, new))
     changed = []
     for path in text_files(root):
         text = path.read_bytes().decode("utf-8")
         replaced = whole.sub(lambda _: new, whole_git.sub(lambda _: new + ".git", text))
+        replaced = replaced.replace(colab_old, colab_new)
         if replaced != text:
             path.write_bytes(replaced.encode("utf-8"))
             changed.append(path)

@@ -1,6 +1,7 @@
 """A made-up chapter with two exercises, small enough to be broken on purpose."""
 
 import copy
+import shutil
 
 import nbformat
 import notebook_tools as tools
@@ -8,6 +9,7 @@ from bootstrap_cell import bootstrap_source
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 STEM = "01_coins"
+PAGE = "# Exercises\n\n<!-- list: begin -->\n\n<!-- list: end -->\n\nThe end.\n"
 CHAPTER = "# 1. Coins\n\n## Exercises\n\n1. *By hand.* Heads.\n2. *Code.* An area.\n3. *Open.* A number.\n\n## Further reading\n\n4. No exercise."
 VALUE = "### BEGIN SOLUTION\nanswer_1 = 1 / 8\n### END SOLUTION"
 FUNCTION = '''\
@@ -24,7 +26,7 @@ RULES_2 = {"exercise": "hockey-2", "kind": "code", "points": 2, "arguments": [[1
 def cells():
     """The cells of the solutions notebook, by name."""
     return {
-        "title": new_markdown_cell("# Exercises to chapter 1: Coins\n\nTwo of them.", id="title"),
+        "title": new_markdown_cell("# Exercises to chapter 1: Coins\n\nTwo of them.\n\n**Working time** 9 min · **Chapter** [1. Coins](../01_coins.ipynb)", id="title"),
         "bootstrap": new_code_cell(bootstrap_source(), id="bootstrap", metadata={"tags": ["hide-input"]}),
         "imports": new_code_cell("from dplib import course", id="imports"),
         "statement-1": new_markdown_cell(
@@ -58,7 +60,10 @@ def cells():
 def write(root, made=None):
     """Write the chapter and its solutions; return the path of the solutions."""
     folder = root / "notebooks" / "solutions"
-    folder.mkdir(parents=True, exist_ok=True)
+    for needed in (folder, root / "book"):
+        needed.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(tools.ROOT / "_config.yml", root)
+    (root / "book" / "exercises.md").write_text(PAGE)
     chapter = new_notebook(cells=[new_markdown_cell(CHAPTER, id="chapter")], metadata={"kernelspec": tools.KERNEL})
     nbformat.write(chapter, root / "notebooks" / f"{STEM}.ipynb")
     solutions = new_notebook(cells=list((made or cells()).values()), metadata={"kernelspec": tools.KERNEL})

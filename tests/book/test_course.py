@@ -8,6 +8,7 @@ import course
 import course_answers
 import course_example
 import course_notebooks
+import course_page
 import notebook_tools as tools
 import pytest
 import yaml
@@ -25,6 +26,19 @@ def test_every_chapter_has_solutions():
 @pytest.mark.parametrize("stem", STEMS)
 def test_exercises_and_sealed_answers_are_what_the_solutions_make(stem):
     assert course.disagreement(tools.ROOT, stem) is None
+
+
+def test_the_page_lists_all_exercises():
+    assert course_page.is_current([course.load(tools.ROOT, stem) for stem in STEMS], tools.ROOT)
+
+
+def test_the_list_of_the_example(tmp_path):
+    course_example.write(tmp_path)
+    made(tmp_path)
+    text = course_page.page(tmp_path).read_text()
+    assert text.startswith("# Exercises\n") and text.endswith("The end.\n")
+    assert "### 1. Coins" in text and "| `hockey-2` | Area | code | 2 |" in text
+    assert "3 points · about 9 min" in text and "blob/main/notebooks/exercises/01_coins.ipynb" in text
 
 
 def test_no_exercises_without_solutions():
@@ -110,7 +124,9 @@ def test_sealed_answers_hold_nothing_but_hashes(stem):
 
 
 def made(root):
-    return course.make(root, course_example.STEM)
+    count = course.make(root, course_example.STEM)
+    course_page.write([course.load(root, course_example.STEM)], root)
+    return count
 
 
 def test_the_example_is_made_and_agrees(tmp_path):
@@ -146,6 +162,11 @@ def edit_solution(root):
     course_example.write(root, made_cells)
 
 
+def edit_the_list(root):
+    page = course_page.page(root)
+    page.write_text(page.read_text().replace("| by hand | 1 |", "| by hand | 2 |"))
+
+
 def remove_an_answer(root):
     path = course.files(root, course_example.STEM)[2]
     stored = json.loads(path.read_text())
@@ -153,7 +174,7 @@ def remove_an_answer(root):
     path.write_text(json.dumps(stored))
 
 
-@pytest.mark.parametrize("fault", [edit_exercises, edit_solution, remove_an_answer])
+@pytest.mark.parametrize("fault", [edit_exercises, edit_solution, edit_the_list, remove_an_answer])
 def test_a_disagreement_is_noticed_and_mended(tmp_path, fault, capsys):
     course_example.write(tmp_path)
     made(tmp_path)
