@@ -70,7 +70,8 @@ class _Fitted:
 
     def _table(self, raw):
         scale, decay = self._parts(raw)
-        return np.append(1.0, (scale @ decay[:, None] ** self.powers).real)
+        column = (scale @ decay[:, None] ** self.powers).real
+        return np.append(1.0, np.maximum(column, 0.0))  # differences of the smallest floats may fall below 0
 
     def _fitted(self, target, short):
         """Least squares from a few guesses."""
