@@ -1,0 +1,42 @@
+"""Checks by property accept the example of the solutions notebook, and answer everything else with a sentence."""
+
+import contextlib
+import io
+
+import course_notebooks
+import notebook_tools as tools
+import pytest
+
+from dplib import course
+
+FOUND = [
+    (solutions, exercise)
+    for solutions in map(course_notebooks.read, tools.solutions())
+    for exercise in solutions.exercises
+    if exercise.rules.get("property")
+]
+NONSENSE = ["remove", 3.0, -1, True, (), [], (1, 2), (1, 2, 3, 4), [[1.0, 2.0], [3.0]], {"a": 1}, max, float("nan")]
+IDS = [exercise.identifier for _, exercise in FOUND]
+
+
+def example(solutions, exercise):
+    """The answer of the solutions notebook; its cell needs nothing but the imports."""
+    names = {"__name__": "__main__"}
+    for cell in [*solutions.head, exercise.solution]:
+        if cell["cell_type"] == "code":
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(tools.source(cell), exercise.identifier, "exec"), names)
+    return names[exercise.answer]
+
+
+@pytest.mark.parametrize("solutions, exercise", FOUND, ids=IDS)
+def test_the_example_has_the_property(solutions, exercise):
+    assert course.verdict({"property": True}, exercise.identifier, example(solutions, exercise)) == (True, "")
+
+
+@pytest.mark.parametrize("identifier", IDS)
+@pytest.mark.parametrize("answer", NONSENSE, ids=repr)
+def test_nonsense_is_answered_with_a_sentence(identifier, answer):
+    right, hint = course.verdict({"property": True}, identifier, answer)
+    assert not right and len(hint.split()) >= 3
+    assert "The check cannot use this answer" not in hint, hint
