@@ -47,7 +47,7 @@ def crossing(rest, beta, level, guess, lowest=None):
         themselves, the excess there is large.
     """
     grows = beta > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # One term alone reaches the level there, and no term exceeds it before.
         latest = np.min(np.where(grows, (level - rest) / beta, np.inf), axis=1)
         if lowest is None:

@@ -4,15 +4,15 @@ Delta is the integral of q (w - e^epsilon)_+, q a standard normal density. The p
 
     tuples    the law w^k q: k modes drawn one after the other, each with the probabilities that the
               loss gives them. w - e^epsilon over w^k is bounded, so that nothing is missed; but for
-              large k the tuples have weights that vary.
+              large k the tuples have weights that vary, less where each draw looks ahead to the others.
     clusters  normal laws of unit covariance around combinations of modes: bin i with its neighbours,
               weighted by softmax(theta Gram[i, .]) for a ladder of theta, and scaled to the highest
               point of the integrand.
     saddles   normal laws around the peaks of the integrand, as wide as it is there (`_saddles`).
 
 Tuples serve many bins at once, clusters one bin or one group of them, saddles small delta. The pilot chooses
-how much of each. Where it finds a large variance, every group keeps a part: a pilot does not see rare
-large values.
+how much of each. Where it finds a large variance, every group keeps a part, unless the share of tuples
+bounds the integrand well: a pilot does not see rare large values.
 """
 
 from __future__ import annotations
@@ -34,12 +34,16 @@ _FEW = (0.0, 3.0, np.inf)  # clusters for very many bins
 _TUPLES = (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 _TUPLE_SPREAD = 0.2  # largest relative variance of a tuple's weight; where it is more, it is far more
 _MOST_TUPLES = 2
+_AHEAD = 1.5  # power of the number of draws to come: those draws help each other, too
+_LOWEST_CHANCE = 1e-250  # relative to the largest; keeps sums of chances above 0
 _PILOT, _SHORT, _PER_GROUP = 1024, 256, 128
 _LARGEST = 600.0  # logarithms that are safe to exponentiate
 _THINNEST = 1e-100  # densities over the largest; their squares are above 0
 _RISE = 1.01  # a group is left out where that costs no more variance
+_NO_SHARE = 1e-30  # directions that bend the loss less do not count
 _EASY, _NEAR = 0.1, 0.05  # relative variance of a line, mean over bound: tuples alone are good enough
 _HARD, _LEAST = 0.2, 0.04  # from this variance on every group keeps a share of at least so much, about
+_BOUND = 20.0  # largest value of a line over the mean up to which the pilot is believed
 _MANY = 1024  # bins beyond which saddles take too much memory
 _MOST_SADDLES = 256
 
@@ -99,6 +103,7 @@ class RemoveProposal:
     """
 
     smooth = False  # whether lines depend smoothly on the Gram matrix, at some cost in variance
+    ahead = False  # whether tuples are drawn with a look at the draws to come
     axes = stretches = None  # of the last laws
 
     def __init__(self, gram, epsilon, rng, like=None):
@@ -106,21 +111,29 @@ class RemoveProposal:
         self.diagonal = np.diag(gram).copy()
         self.factor = factor(gram)
         self.level = epsilon + math.log(len(gram))
+        self.pair_weights = np.exp(gram - gram.max())
         self._fit(rng, like)
 
     # --- the mixture -----------------------------------------------------------------------------------
 
     def _fit(self, rng, like):
         if like is not None:
+            self.ahead = like.ahead
             groups = self.groups(rng, like.kinds)
             if [group.kind for group in groups] == like.kinds:
                 self._take(groups, like.group_shares)
                 self._look(rng, like.log_scale)
                 return
+        self.ahead = False
         offered = self.offered()
-        tuples = self.groups(rng, [kind for kind in offered if isinstance(kind, int)])
+        sizes = [kind for kind in offered if isinstance(kind, int)]
+        tuples = self.groups(rng, sizes)
         if tuples and self._tuples_suffice(rng, tuples[-1]):
             return
+        if sizes and len(self.gram) <= _MANY:
+            self.ahead = True
+            larger = self.groups(rng, [k for k in sizes if not tuples or k >= tuples[-1].kind])
+            self.ahead, tuples = bool(larger), larger or tuples
         groups = tuples + self.groups(rng, [kind for kind in offered if not isinstance(kind, int)])
         shares, rough = self._best_shares(groups, rng)
         self._take(groups, shares)
@@ -140,15 +153,20 @@ class RemoveProposal:
 
         (w - e^epsilon) / w^k is bounded, and that the mean is near the bound is seen by any pilot.
         """
-        peak = (group.kind - 1) * (math.log1p(-1 / group.kind) - self.epsilon) - math.log(group.kind)
+        bound = self._log_bound(group)
         self._take([group], np.ones(1))
-        values = self.lines(rng, _SHORT, group.log_mean + peak)[0]
+        values = self.lines(rng, _SHORT, bound)[0]
         mean = float(np.mean(values))
         if mean < _NEAR:
             return False
-        self.log_scale = group.log_mean + peak + math.log(mean)
+        self.log_scale = bound + math.log(mean)
         self.relative_variance = float(np.var(values)) / mean**2
         return self.relative_variance < _EASY
+
+    def _log_bound(self, group):
+        """log of the largest value of (w - e^epsilon) / w^k, times the mean of w^k."""
+        k = group.kind
+        return group.log_mean + (k - 1) * (math.log1p(-1 / k) - self.epsilon) - math.log(k)
 
     def _look(self, rng, rough):
         values = self.lines(rng, _PILOT, rough)[0]
@@ -163,11 +181,11 @@ class RemoveProposal:
 
     def _tuple_groups(self, rng, sizes):
         """The largest of these sizes whose weights do not vary too much."""
-        groups = []
-        size = 256
-        for k, logs in enumerate(self._draw(rng, max(sizes, default=0), rng.random(size))[1], 1):
-            if k not in sizes:
-                continue
+        groups, size = [], 256
+        if not self.ahead:  # the first modes of a large tuple are a small tuple
+            steps = self._draw(rng, max(sizes, default=0), rng.random(size))[1]
+        for k in sizes:
+            logs = self._draw(rng, k, rng.random(size))[1][-1] if self.ahead else steps[k - 1]
             top = np.max(logs)
             weights = np.exp(logs - top)
             mean = np.mean(weights)
@@ -273,7 +291,11 @@ class RemoveProposal:
             if new > _RISE * second:
                 break
             shares, second = without, min(second, new)
-        if second * len(values) > (1 + _HARD) * np.sum(values) ** 2:
+        log_delta = rough + self.epsilon + math.log(np.mean(values))
+        kept = [(g, share) for g, share in zip(groups, shares) if g.combinations is None and share > 0]
+        bound = min((self._log_bound(g) - math.log(share) for g, share in kept), default=math.inf) - log_delta
+        hard = second * len(values) > (1 + _HARD) * np.sum(values) ** 2
+        if hard and bound > math.log(_BOUND):
             shares = np.maximum(shares, _LEAST)
         return shares / np.sum(shares), rough + self.epsilon
 
@@ -309,7 +331,11 @@ class RemoveProposal:
             yield self._geometry(cube, rng)
 
     def _geometry(self, cube, rng):
-        """Lines for points of the unit cube: law, shift of the places, normal numbers."""
+        """Lines for points of the unit cube: law, shift of the places, normal numbers.
+
+        A line of a normal law leads through 0 and its centre. That of a tuple takes the direction in which the loss
+        grows fastest at its point: what is left then moves the crossing in second order only.
+        """
         chosen = np.searchsorted(self.cumulative, cube[:, 0], side="right")
         chosen = np.minimum(chosen, len(self.cumulative) - 1) - len(self.tuples)
         combination = np.empty((len(cube), len(self.gram)))
@@ -321,13 +347,22 @@ class RemoveProposal:
             first = (cube[mine, 0] - start) / (self.cumulative[i] - start)
             combination[mine], logs = self._draw(rng, k, first)
             log_weight[mine] = logs[-1] - log_mean
+        point = combination @ self.gram
+        if self.tuples:
+            mine = chosen < 0
+            shares = point[mine] - self.diagonal / 2
+            shares = np.exp(shares - shares.max(axis=1, keepdims=True))
+            combination[mine] = np.where(shares > _NO_SHARE, shares, 0.0)
         beta = combination @ self.gram
-        centre = np.sqrt(np.einsum("ij,ij->i", beta, combination))
-        beta /= centre[:, None]
+        norm = np.sqrt(np.einsum("ij,ij->i", beta, combination))[:, None]
+        beta /= norm
+        combination /= norm
+        centre = np.einsum("ij,ij->i", point, combination)
         rest = special.ndtri(cube[:, 2:]) @ self.factor.T
         if self.axes is not None:
             self._stretch(rest, chosen - len(self.combinations) + len(self.axes))
-        rest -= beta * (np.einsum("ij,ij->i", rest, combination) / centre)[:, None]
+        rest += point
+        rest -= beta * np.einsum("ij,ij->i", rest, combination)[:, None]
         pull = rest @ self.combinations.T + self.log_densities
         lift = beta @ self.combinations.T
         bow = None if self.axes is None else self._bend(rest, beta, pull, lift)
@@ -409,17 +444,28 @@ class RemoveProposal:
         return total / (2 * size)
 
     def _draw(self, rng, most, first):
-        """Modes for each tuple, one after the other: (how often each, log weights after 1 .. `most` modes)."""
+        """Modes for each tuple, one after the other: (how often each, log weights after 1 .. `most` modes).
+
+        A draw that looks ahead takes a mode with a probability that grows with what it would give to later ones.
+        """
         b, size = len(self.gram), len(first)
         counts, pull = np.zeros((size, b)), np.zeros((size, b))
         rows, logs = np.arange(size), []
         for step in range(most):
             top = np.max(pull, axis=1)
-            cumulative = np.cumsum(np.exp(pull - top[:, None]), axis=1)
+            chances = np.exp(pull - top[:, None])
+            left = most - 1 - step
+            if self.ahead and left:
+                later = chances @ self.pair_weights
+                later /= np.max(later, axis=1)[:, None]
+                later = np.maximum(later ** (left**_AHEAD), _LOWEST_CHANCE)
+                chances *= later
+            cumulative = np.cumsum(chances, axis=1)
             total = cumulative[:, -1]
-            logs.append(top + np.log(total / b) + (logs[-1] if logs else 0.0))
             place = (first if step == 0 else rng.random(size)) * total
             drawn = np.minimum(np.sum(cumulative <= place[:, None], axis=1), b - 1)
+            log = top + np.log(total / b) + (logs[-1] if logs else 0.0)
+            logs.append(log - np.log(later[rows, drawn]) if self.ahead and left else log)
             counts[rows, drawn] += 1
             pull += self.gram[drawn]
         return counts, logs

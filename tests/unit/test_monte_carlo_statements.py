@@ -120,6 +120,18 @@ def test_line_is_convex_and_its_integral_unbiased():
     x = tail * (_ratio(u) - math.exp(epsilon)) / weight
     assert abs(x.mean() - remove) < 4 * x.std() / math.sqrt(runs)
 
+    own, perp_own = v, perp
+    v = np.broadcast_to(MODES[0] / np.linalg.norm(MODES[0]), v.shape)  # the same direction for every law
+    inside = np.sum(centres[which] * v, axis=1)
+    perp = centres[which] + rng.standard_normal((runs, 2))
+    perp -= np.sum(perp * v, axis=1, keepdims=True) * v
+    tail = stats.norm.sf(crossing(epsilon) - inside)
+    u = perp + (inside + stats.norm.isf(tail * rng.random(runs)))[:, None] * v
+    weight = np.mean(np.exp(u @ centres.T - 4.5), axis=1)
+    x = tail * (_ratio(u) - math.exp(epsilon)) / weight
+    assert abs(x.mean() - remove) < 4 * x.std() / math.sqrt(runs)
+
+    v, perp = own, perp_own
     slopes, base = v @ MODES.T, perp @ MODES.T - np.diag(GRAM) / 2
     t = crossing(-epsilon)[:, None]
     pieces = np.exp(base + slopes**2 / 2) * special.ndtr(t - slopes)
