@@ -45,6 +45,10 @@ from .results import Bracket, NoBracketError
 _WORK_CAP = 60_000_000  # entries of the (y, u) matrix: about two seconds
 _FREQUENCY_CAP = 60_000
 _MOST_ROWS, _MOST_ENTRIES = 256, 40_000  # of one family: entries = rows x nodes, roughly
+# Every tilt is exact. At the saddle most digits are saved, but the moments just above it may
+# explode, so that no period keeps the aliases small: then these shares of it are tried.
+_SHARES = (1.0, 0.8, 0.5, 0.3)
+_ALIASES_AIM, _ALIASES_MOST = -34.0, -24.0  # log of the aliases over delta, about
 
 
 # ------------------------------------------------------------- the composition
@@ -110,10 +114,24 @@ class Chernoff:
         return self.problem.chernoff_epsilon(log_delta)[0]
 
 
+class _AliasedError(NoBracketError):
+    """The aliases at this tilt are not small."""
+
+
+def _integral(composition, c, epsilon):
+    """The integral at the tilt c, or at the first share of it where the aliases are small."""
+    for share in _SHARES:
+        try:
+            return _Integral(composition, share * c, epsilon)
+        except _AliasedError:
+            continue
+    return _Integral(composition, c, epsilon, any_aliases=True)
+
+
 class _Integral:
     """The contour integral at one tilt: the sum, and everything that bounds its error."""
 
-    def __init__(self, composition, c, epsilon):
+    def __init__(self, composition, c, epsilon, any_aliases=False):
         self.c, self.families = c, composition.families
         _, _, variance = composition.coarse(c)
         s = math.sqrt(variance)
@@ -126,6 +144,8 @@ class _Integral:
         self.work, self.e2, at_least, frequency = 0, math.inf, 0.0, 12 / s
         self._choose_nodes(frequency)
         self._choose_period(s, epsilon)
+        if not any_aliases and self._log_aliasing(epsilon) > _ALIASES_MOST - math.log(c * (1 + c) * s):
+            raise _AliasedError("no period keeps the contour's aliases small at this tilt")
         for _ in range(7):
             reached = self._sum_frequencies(s, at_least)
             if self.e3 * c * (1 + c) * s > 1e-11 and reached > frequency:
@@ -187,7 +207,7 @@ class _Integral:
         """The shortest period whose aliases do not matter, and certified moments that bound them."""
         moments = sum(n.log_moments_at(self.tilts) for n in self.nodes)
         self._others = list(zip(self.tilts, moments.tolist()))
-        aim = -math.log(self.c * (1 + self.c) * s) - 34
+        aim = _ALIASES_AIM - math.log(self.c * (1 + self.c) * s)
         best = math.inf, 8 * s
         for multiple in (8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 400, 1000, 3000):
             value = self._log_aliasing(epsilon, multiple * s)
@@ -345,7 +365,7 @@ def side_log_delta(composition, epsilon, direction) -> Bracket:
     Raises NoBracketError where the bounds do not close.
     """
     problem = _Composition(composition, direction)
-    integral = _Integral(problem, problem.tilt(epsilon=epsilon), epsilon)
+    integral = _integral(problem, problem.tilt(epsilon=epsilon), epsilon)
     lower, _, upper, _ = integral.log_bounds(epsilon)
     if not math.isfinite(lower):
         raise NoBracketError("the contour's error bound exceeds delta itself")
@@ -364,7 +384,7 @@ def side_epsilon(composition, delta, direction) -> Bracket:
     log_delta = math.log(delta)
     problem = _Composition(composition, direction)
     guess, c = problem.chernoff_epsilon(log_delta)
-    integral = _Integral(problem, c, guess)
+    integral = _integral(problem, c, guess)
     return bracket_epsilon(integral, root_of(integral, guess, log_delta), log_delta)
 
 
