@@ -2,7 +2,7 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve lint bench study lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve social-card site lint bench study lock set-repository clean
 
 PY := .venv/bin/python
 ENV := sh scripts/setup.sh
@@ -55,8 +55,14 @@ course: setup  ## assignments for nbgrader in course/ (an environment of its own
 	@$(ENV) course
 	@.venv-course/bin/python scripts/course.py assignments $(CHAPTERS)
 
-serve: setup  ## serve the built book at http://localhost:8000 (PORT=…)
-	@$(PY) scripts/serve.py --port $(or $(PORT),8000)
+serve: setup  ## serve the built book at http://localhost:8000 (PORT=… FOLDER=_build/site)
+	@$(PY) scripts/serve.py --port $(or $(PORT),8000) --folder $(or $(FOLDER),_build/html)
+
+site: setup  ## build what is published into _build/site, earlier versions included (VERSION=v0.1.0 PREVIOUS=…)
+	@$(PY) scripts/publish.py $(if $(VERSION),--version $(VERSION)) $(if $(PREVIOUS),--previous $(PREVIOUS)) $(if $(KEEP_LATEST),--keep-latest)
+
+social-card: setup  ## draw the picture that a shared link shows
+	@$(PY) scripts/social_card.py
 
 lint: setup  ## check style with ruff
 	@$(PY) -m ruff check .
@@ -67,8 +73,8 @@ bench: setup  ## run every script of benchmarks/, write benchmarks/results/
 study: setup  ## compute dplib/studies/ again (20 CPU minutes, resumable): STUDIES=encoders JOBS=2
 	@$(PY) scripts/study.py $(STUDIES) --jobs $(or $(JOBS),1)
 
-lock: setup  ## compute requirements.txt afresh from requirements.in
-	@$(PY) scripts/lock.py
+lock: setup  ## bring requirements.txt in line with requirements.in (UPGRADE=1: newest versions)
+	@$(PY) scripts/lock.py $(if $(UPGRADE),--upgrade)
 	@$(ENV) book
 
 set-repository: setup  ## write the repository's address everywhere: URL=https://github.com/OWNER/NAME

@@ -64,13 +64,20 @@ def run_builder(source, output, quiet):
     return process.wait(), "".join(lines)
 
 
+def preview(text):
+    """The tags of a page that say what a shared link shows, and its address."""
+    return re.findall(
+        r'<meta (?:property="og:|name="twitter:|name="description")[^>]*>|<link rel="canonical"[^>]*>', text
+    )
+
+
 def finish(pages):
     """What Jupyter Book leaves to do: a start page, and the content security policy. Return the problems."""
     start = re.search(r"url=([^\"]+)", (pages / "index.html").read_text(encoding="utf-8")).group(1).strip()
-    title = re.search(r"<title>([^<]*)</title>", (pages / start).read_text(encoding="utf-8")).group(1)
-    (pages / "index.html").write_text(
-        plain_pages.redirect(start, html.unescape(title).strip()), encoding="utf-8"
-    )
+    first = (pages / start).read_text(encoding="utf-8")
+    title = html.unescape(re.search(r"<h1>(.*?)<", first).group(1))
+    head = "".join(f"{tag}\n" for tag in preview(first))
+    (pages / "index.html").write_text(plain_pages.redirect(start, title, head), encoding="utf-8")
     return policy.secure(pages)
 
 

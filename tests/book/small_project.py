@@ -74,7 +74,7 @@ def make(folder):
     folder = Path(folder)
     for name in ("book", "notebooks", "dplib", "tests"):
         (folder / name).mkdir(parents=True)
-    for name in ("_config.yml", "pyproject.toml"):
+    for name in ("_config.yml", "pyproject.toml", "CITATION.cff"):
         shutil.copy2(ROOT / name, folder / name)
     for name in ("_ext", "book/_static"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))

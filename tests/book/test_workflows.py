@@ -1,0 +1,119 @@
+"""The workflows of the hosting service: pinned, with the least rights, bounded in time, and running what we run here.
+
+They cannot run here; zizmor reads them, as it reads the workflows of others, and each of its findings is an error.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import notebook_tools as tools
+import pytest
+import yaml
+
+FOLDER = tools.ROOT / ".github" / "workflows"
+WORKFLOWS = sorted(FOLDER.glob("*.yml"))
+
+
+def parsed(path):
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    document["on"] = document.pop(True)  # YAML 1.1 reads the key `on` as a truth value
+    return document
+
+
+def findings(folder):
+    """Exit status and report of zizmor, without a network."""
+    program = Path(sys.executable).with_name("zizmor")
+    command = [
+        program,
+        "--offline",
+        "--no-progress",
+        "--persona",
+        "auditor",
+        "--format",
+        "plain",
+        str(folder),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+def form_problems(path):
+    """What zizmor does not ask for: a time limit, rights stated for each job, a version beside each hash."""
+    document, problems = parsed(path), []
+    if document.get("permissions") != {}:
+        problems.append("rights are not taken away at the top")
+    if "concurrency" not in document:
+        problems.append("no concurrency group")
+    for name, job in document["jobs"].items():
+        if not isinstance(job.get("timeout-minutes"), int):
+            problems.append(f"{name}: no time limit")
+        if not isinstance(job.get("permissions"), dict):
+            problems.append(f"{name}: no rights stated")
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if "uses:" in line and not re.search(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line):
+            problems.append(f"not pinned by a full hash with its version: {line.strip()}")
+    return problems
+
+
+def test_there_are_workflows():
+    assert [path.stem for path in WORKFLOWS] == ["matrix", "publish", "test"]
+
+
+def test_the_audit_finds_nothing():
+    status, report = findings(FOLDER)
+    assert status == 0, report
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_the_form_is_kept(path):
+    assert form_problems(path) == []
+
+
+def test_one_hash_for_each_action():
+    used = {use for path in WORKFLOWS for use in re.findall(r"uses: (\S+@\w+ # \S+)", path.read_text())}
+    assert len(used) == len({use.split("@")[0] for use in used})
+
+
+def test_the_workflows_run_what_the_readme_says():
+    text = {path.stem: path.read_text() for path in WORKFLOWS}
+    assert "run: make test" in text["test"] and "make test " in (tools.ROOT / "README.md").read_text()
+    assert "cron:" in text["matrix"] and "run: make matrix" in text["matrix"]
+    shown = subprocess.run(["make", "-s", "help"], cwd=tools.ROOT, capture_output=True, text=True).stdout
+    for path in WORKFLOWS:
+        for target in re.findall(r"run: make ([\w-]+)", text[path.stem]):
+            assert f"make {target} " in shown, f"{path.name}: make {target}"
+
+
+def test_only_one_job_may_write_and_it_installs_nothing():
+    writing = {
+        (path.stem, name): job
+        for path in WORKFLOWS
+        for name, job in parsed(path)["jobs"].items()
+        if "write" in job["permissions"].values()
+    }
+    assert list(writing) == [("publish", "push")]
+    commands = [step["run"] for step in writing["publish", "push"]["steps"] if "run" in step]
+    assert len(commands) == 1 and commands[0].startswith("sh scripts/push_site.sh ")
+
+
+FAULTS = {
+    "tag instead of a hash": (r"@[0-9a-f]{40} # (v\S+)", r"@\1"),
+    "hash without its version": (r" # v6\.0\.2", ""),
+    "all rights": (r"permissions: \{\}", "permissions: write-all"),
+    "no time limit": (r"    timeout-minutes: \d+\n", ""),
+    "kept credentials": ("persist-credentials: false", "persist-credentials: true"),
+    "text of a stranger in a command": ("run: make test", "run: make test ${{ github.head_ref }}"),
+    "a stranger's code with our rights": (r"pull_request:", "pull_request_target:"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_seen(tmp_path, fault):
+    text, count = re.subn(*FAULTS[fault], (FOLDER / "test.yml").read_text())
+    assert count
+    path = tmp_path / ".github" / "workflows" / "test.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert form_problems(path) or findings(path.parent)[0] != 0
