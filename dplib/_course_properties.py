@@ -174,10 +174,11 @@ def accounting_5(answer):
 
     from ._scipy import special
 
-    if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+    try:
+        rounds, cells, epsilon = (float(number) for number in answer)
+    except (TypeError, ValueError):
         return "The answer must be a tuple of three numbers: rounds, cells, epsilon."
-    rounds, cells, epsilon = answer
-    if isinstance(rounds, bool) or rounds != int(rounds) or not 1 <= rounds <= 10**5:
+    if not (rounds.is_integer() and 1 <= rounds <= 10**5):
         return "rounds must be a whole number from 1 to 100000."
     if not (2 <= cells <= 6 and 0 <= epsilon <= 20):
         return "cells must lie between 2 and 6, epsilon between 0 and 20."
