@@ -29,7 +29,9 @@ def glossary_problems(terms, links):
         if not anchors:
             problems.append(f"{chapter} links no term of the glossary")
         problems += [f"{chapter}: no term {anchor}" for anchor in anchors if anchor not in terms]
-        problems += [f"{chapter}: {anchor} is linked twice" for anchor, n in Counter(anchors).items() if n > 1]
+        problems += [
+            f"{chapter}: {anchor} is linked twice" for anchor, n in Counter(anchors).items() if n > 1
+        ]
     used = {anchor for anchors in links.values() for anchor in anchors}
     problems += [f"no chapter links the term {term}" for anchor, term in terms.items() if anchor not in used]
     return problems
