@@ -98,7 +98,9 @@ def _property_verdict(identifier, answer):
         hint = getattr(_course_properties, identifier.replace("-", "_"))(answer)
     except Exception as error:  # an answer of any kind may come in; the reader needs the reason, not a traceback
         hint = f"The check cannot use this answer: {type(error).__name__}: {error}"
-    return hint is None, hint or ""
+    if hint is None:
+        return True, ""
+    return False, hint[:1].upper() + hint[1:] + ("" if hint.endswith((".", "?", "!")) else ".")
 
 
 def _results(function, arguments):

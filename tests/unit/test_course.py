@@ -116,7 +116,7 @@ def test_functions(exercises, capsys):
 
 def test_properties(exercises, capsys, monkeypatch):
     def even(answer):
-        return None if answer % 2 == 0 else "The number must be even."
+        return None if answer % 2 == 0 else "the number must be even"
 
     monkeypatch.setattr(_course_properties, "area_3", even, raising=False)
     assert said(capsys, "area-3", 8) == "area-3: correct."
