@@ -15,10 +15,10 @@ def tree_4(answer):
     import math
 
     try:
-        a, q, rounds, alpha = answer
+        a, q, rounds, alpha = (float(value) for value in answer)
     except (TypeError, ValueError):
         return "the answer is a tuple of four numbers (a, q, T, alpha)"
-    if not (0.5 < a < 1 and 0 < q <= 1 and rounds == int(rounds) and 1 <= rounds <= 8 and 1 <= alpha < math.inf):
+    if not (0.5 < a < 1 and 0 < q <= 1 and 1 <= rounds <= 8 and rounds == int(rounds) and 1 <= alpha < math.inf):
         return "needed are 1/2 < a < 1, 0 < q <= 1, a whole number T from 1 to 8, and alpha >= 1"
     remove = add = 0.0
     chances = q * a + (1 - q) * (1 - a), 1 - a  # of a 1, with and without the record
