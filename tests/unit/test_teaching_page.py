@@ -54,7 +54,7 @@ NUMBERS = [
     (r"\$([\d.]+)\$ and \$40", lambda: dplib.PoissonDPSGD(**RUN).epsilon(1e-6, direction="remove").upper),
     (r"\$2\.95525\$ and \$([\d.]+)\$, certified", lambda: dplib.PoissonDPSGD(**RUN, group_size=9).epsilon(1e-6).upper),
     (r"Nine times the first is \$([\d.]+)\$", lambda: 9 * dplib.PoissonDPSGD(**RUN).epsilon(1e-6).upper),
-    (r"-1\)\\big\)=([\d.]+\\times10\^\{-4\})", lambda: math.log(1 + 1e-4 * (math.e - 1))),
+    (r"-1\)\\big\)\$, which is \$([\d.]+\\times10\^\{-4\})", lambda: math.log(1 + 1e-4 * (math.e - 1))),
     (r"\$([\d.]+)\$ at \$q=1\$, which", lambda: effective(1.0, 1000)),
     (r"\$([\d.]+)\$ at \$q=0\.1\$\. Over", lambda: effective(0.1, 1000)),
     (r"the same budget needs \$([\d.]+)\$", lambda: effective(0.01, 1000)),
