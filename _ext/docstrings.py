@@ -46,7 +46,9 @@ def methods(thing):
     return {
         key: value
         for key, value in vars(thing).items()
-        if not key.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)) and value.__doc__
+        if not key.startswith("_")
+        and (inspect.isfunction(value) or isinstance(value, property))
+        and value.__doc__
     }
 
 

@@ -39,8 +39,12 @@ def write_table(app, exception):
         del node["id"]  # the panel is a second copy where the page itself links to it
     folder = Path(PAGE).parent.as_posix()
     for link in table.find_all("a", href=True):  # relative to the root of the site
-        link["href"] = link["href"].removeprefix("../") if link["href"].startswith("../") else (
-            f"{PAGE}.html{link['href']}" if link["href"].startswith("#") else f"{folder}/{link['href']}"
+        link["href"] = (
+            link["href"].removeprefix("../")
+            if link["href"].startswith("../")
+            else (
+                f"{PAGE}.html{link['href']}" if link["href"].startswith("#") else f"{folder}/{link['href']}"
+            )
         )
     script = f"window.BOOK_NOTATION = {json.dumps(str(table))};\n"
     (Path(app.outdir) / "_static" / "notation-table.js").write_text(script, encoding="utf-8")

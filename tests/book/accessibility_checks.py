@@ -1,0 +1,40 @@
+"""Accessibility of the built pages in a browser, by axe-core. Each function takes a Playwright page."""
+
+from axe_playwright_python.sync_playwright import Axe
+
+# Contrast has a check of its own (browser_checks.contrast_problems), which looks at every page in both themes;
+# axe's takes minutes on a page of a thousand formulas. The formulas are MathJax's: the same markup everywhere.
+OPTIONS = {"rules": {"color-contrast": {"enabled": False}}, "resultTypes": ["violations"]}
+WITHOUT_FORMULAS = "document.querySelectorAll('mjx-container').forEach(node => node.replaceWith('x'))"
+SERIOUS = ("serious", "critical")
+
+
+def axe_problems(page, formulas=False):
+    """The serious and critical findings; the formulas are taken off the page first, unless they are wanted."""
+    if not formulas:
+        page.evaluate(WITHOUT_FORMULAS)
+    found = Axe().run(page, options=OPTIONS).response["violations"]
+    return [
+        f"{item['impact']}: {item['id']}: {item['help']}: {item['nodes'][0]['html'][:120]}"
+        for item in found
+        if item["impact"] in SERIOUS
+    ]
+
+
+def trap_problems(page, most=1500):
+    """Tab must go from the top through the page and round again: never stay, never circle in a part of it."""
+    page.evaluate("() => { document.activeElement && document.activeElement.blur(); window.scrollTo(0, 0) }")
+    page.evaluate("() => { window.visited = new Map() }")
+    for number in range(most):
+        page.keyboard.press("Tab")
+        seen = page.evaluate(
+            """number => { const node = document.activeElement, first = window.visited.get(node);
+            if (first === undefined) window.visited.set(node, number);
+            return [first ?? -1, node.outerHTML.slice(0, 100)] }""",
+            number,
+        )
+        if seen[0] == 0:
+            return [] if number > 5 else [f"only {number} places can be reached"]
+        if seen[0] > 0:
+            return [f"Tab comes back to {seen[1]} without having left the page"]
+    return [f"{most} Tabs do not lead out of the page"]

@@ -1,0 +1,136 @@
+"""No serious finding of axe-core on any page, no keyboard trap, and the notation within one click."""
+
+import accessibility_checks as accessibility
+import browser_checks as checks
+import pytest
+from test_build import page_names
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
+PAGES = [*page_names(), "genindex.html", "search.html"]
+CHAPTER = "notebooks/05_group_privacy.html"
+KEY = ["book/intro.html", CHAPTER, "book/calculator.html"]
+MODES = [("dark", checks.DESKTOP), ("light", checks.PHONE), ("dark", checks.PHONE)]
+
+
+@pytest.fixture(scope="module")
+def tab(chromium):
+    """A page into which axe-core may be put, which the pages' own policy would not let run."""
+    context = chromium.new_context(viewport=checks.DESKTOP, bypass_csp=True)
+    yield context.new_page()
+    context.close()
+
+
+def report(problems):
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_serious_finding(tab, address, name):
+    tab.set_viewport_size(checks.DESKTOP)
+    checks.open_page(tab, f"{address}/{name}")
+    report(accessibility.axe_problems(tab))
+
+
+@pytest.mark.parametrize("theme, size", MODES, ids=["dark", "phone", "dark phone"])
+@pytest.mark.parametrize("name", KEY)
+def test_no_serious_finding_in_other_modes(tab, address, name, theme, size):
+    tab.set_viewport_size(checks.DESKTOP)
+    checks.open_page(tab, f"{address}/{name}")
+    report(checks.set_theme(tab, theme))
+    tab.set_viewport_size(size)
+    report(accessibility.axe_problems(tab))
+    report(checks.set_theme(tab, "light") if size == checks.DESKTOP else [])
+
+
+def test_formulas_have_no_serious_finding(tab, address):
+    tab.set_viewport_size(checks.DESKTOP)
+    checks.open_page(tab, f"{address}/book/how_to_read.html")
+    assert tab.locator("mjx-container").count() > 0
+    report(accessibility.axe_problems(tab, formulas=True))
+
+
+@pytest.mark.parametrize("name", ["book/intro.html", "book/calculator.html", "book/live_sampling.html"])
+def test_no_keyboard_trap(tab, address, name):
+    tab.set_viewport_size(checks.DESKTOP)
+    checks.open_page(tab, f"{address}/{name}")
+    report(accessibility.trap_problems(tab))
+
+
+@pytest.mark.parametrize("size", [checks.DESKTOP, checks.PHONE], ids=["desk", "phone"])
+def test_notation_is_one_key_away(tab, address, size):
+    """The button opens the table by keyboard, the field narrows it, Escape leads back to the button."""
+    tab.set_viewport_size(size)
+    checks.open_page(tab, f"{address}/{CHAPTER}")
+    button = tab.locator("a.btn-notation-button")
+    assert button.get_attribute("href").endswith("book/notation.html")  # without scripts it is a link
+    button.focus()
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("dialog[data-ready=true]", timeout=30_000)
+    assert checks.math_problems(tab) == []
+    rows = tab.locator("dialog tbody tr:visible")
+    everything = rows.count()
+    assert everything > 100
+    tab.keyboard.type("noise multiplier")
+    assert 0 < rows.count() < everything
+    report(accessibility.axe_problems(tab))
+    links = tab.evaluate(
+        "[...document.querySelectorAll('dialog a[href]')].map(link => link.href.split('#')[0])"
+    )
+    for target in sorted(set(links)):
+        assert tab.request.get(target).ok, target
+    tab.keyboard.press("Escape")
+    assert tab.locator("dialog[open]").count() == 0
+    assert tab.evaluate("document.activeElement.classList.contains('btn-notation-button')")
+
+
+def test_statements_checks_and_damage_are_marked(tab, address):
+    tab.set_viewport_size(checks.DESKTOP)
+    checks.open_page(tab, f"{address}/{CHAPTER}")
+    count = lambda selector: tab.locator(selector).count()
+    assert count("blockquote.statement") >= 5
+    assert count("div.cell.check") >= 20
+    assert count("section.breaks") >= 1 and count("section.breaks div.cell.check") >= 3
+    assert count("p.expect") >= 5 and count("p.read") >= 3
+    label = "node => getComputedStyle(node, '::before').content"
+    assert tab.locator("div.cell.check div.cell_input").first.evaluate(label) == '"check"'
+    assert tab.locator("section.breaks div.cell.check div.cell_input").first.evaluate(label) == '"break it"'
+
+
+# --- each gate can fail -----------------------------------------------------------------------------
+
+PAGE = (
+    '<!doctype html><html lang="en"><head><title>A page</title></head><body><main><h1>A page</h1>'
+    "<p>Links: %s</p>{}</main></body></html>"
+) % " ".join(f'<a href="#{n}">number {n}</a>' for n in range(8))
+FAULTS = {
+    "image without a text": '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">',
+    "button without a name": "<button></button>",
+    "field without a label": "<input>",
+    "role that does not exist": '<div role="lever">x</div>',
+}
+
+
+def test_a_sound_page_passes(tab):
+    tab.set_content(PAGE.format(""))
+    assert accessibility.axe_problems(tab) == []
+    assert accessibility.trap_problems(tab) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_seen(tab, fault):
+    tab.set_content(PAGE.format(FAULTS[fault]))
+    assert accessibility.axe_problems(tab) != []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "document.links[3].onkeydown = event => event.preventDefault()",
+        "document.links[5].onkeydown = event => { event.preventDefault(); document.links[3].focus() }",
+    ],
+    ids=["stays", "circles"],
+)
+def test_a_trap_is_seen(tab, script):
+    tab.set_content(PAGE.format(""))
+    tab.evaluate(f"() => {{ {script} }}")
+    assert accessibility.trap_problems(tab) != []
