@@ -25,11 +25,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @contextlib.contextmanager
 def alone(folder):
-    """Two builds into one folder take turns."""
+    """Two builds into one folder take turns; yields what a builder must hold open.
+
+    A builder whose parent was killed thus keeps the lock for as long as it still writes.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield lock.fileno()
 
 
 def recover(pages):
@@ -49,12 +52,18 @@ def replace(new, pages):
     recover(pages)
 
 
-def run_builder(source, output, quiet):
+def run_builder(source, output, quiet, held):
     """Run Jupyter Book into output/_build; return (exit status, its text)."""
     command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
     command += ["build", str(source), "-W", "-n", "--keep-going", "--path-output", str(output)]
     process = subprocess.Popen(
-        command, cwd=source, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+        command,
+        cwd=source,
+        pass_fds=[held],
+        text=True,
+        encoding="utf-8",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
     lines = []
     for line in process.stdout:
@@ -86,11 +95,12 @@ def build(source=ROOT, output=None, quiet=False):
     source = Path(source).resolve()
     folder = (Path(output).resolve() if output else source) / "_build"
     partial = folder / ".partial"
-    with alone(folder):
+    with alone(folder) as held:
         recover(folder / "html")
         shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
         try:
-            status, text = run_builder(source, partial, quiet)
+            status, text = run_builder(source, partial, quiet, held)
             pages = partial / "_build" / "html"
             if status == 0:
                 errors = [f"ERROR: {problem}\n" for problem in finish(pages)]
@@ -107,7 +117,10 @@ def problems(text):
     lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
     found = [line for line in lines if re.search(r"\b(?:WARNING|ERROR|CRITICAL)\b|\[Errno \d+\]", line)]
     found += [after for line, after in zip(lines, lines[1:]) if line.strip() == "Extension error:"]
-    return list(dict.fromkeys(found)) or lines[-30:]
+    found = list(dict.fromkeys(found)) or lines[-30:]
+    if len(found) > 40:  # a full disk makes one for each file
+        found = [*found[:10], f"… {len(found) - 15} more …", *found[-5:]]
+    return found
 
 
 def main():

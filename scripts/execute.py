@@ -78,7 +78,10 @@ def execute(path, cell_timeout, on_cell, root):
         raise NotebookError("the library changed while the notebook ran; run again")
     if path.read_bytes() != before:
         raise NotebookError("the file changed while it ran; run again")
-    tools.write(notebook, path)
+    try:
+        tools.write(notebook, path)
+    except OSError as error:
+        raise NotebookError(f"cannot be written ({error}); the old outputs are as they were") from None
 
 
 def choose(paths, force, root):
@@ -155,4 +158,7 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except OSError as error:  # a full disk, a folder that may not be read or written
+        sys.exit(f"execute: {error}; what is stored is as it was")

@@ -39,6 +39,16 @@ FORBIDDEN = {
     "a warning": re.compile(r"\b\w*Warning\b"),
 }
 
+# An output is read, never run: text and pictures of these types, without anything active in them.
+DISPLAYED = {"text/plain", "text/html", "text/latex", "text/markdown", "image/png", "image/jpeg"}
+ACTIVE = {
+    "an active element": re.compile(
+        r"<\s*/?\s*(?:script|iframe|object|embed|applet|frame|form|base|link|meta|svg|math)\b", re.IGNORECASE
+    ),
+    "a handler": re.compile(r"<[a-z][^<>]*[\s/\"']on[a-z]+\s*=", re.IGNORECASE),
+    "an address that runs code": re.compile(r"\b(?:java|vb)script\s*:|data\s*:\s*text/html", re.IGNORECASE),
+}
+
 
 def kernel_environment():
     """Circumstances in which every notebook runs: one numerical thread, fixed hashes, nobody's own settings."""
@@ -101,8 +111,12 @@ def write(notebook, path):
     nbformat.validate(notebook)
     text = nbformat.writes(notebook)
     temporary = path.with_name(f".{path.name}.partial")
-    temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    try:
+        temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError:  # a full disk: the old file stays, and no part of a new one
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def code_cells(notebook):
@@ -276,7 +290,17 @@ def output_problems(notebook):
                 match = pattern.search(text)
                 if match:
                     problems.append(f"{where}: the output contains {what}: {match.group()!r}")
+            strange = sorted(set(output.get("data", {})) - DISPLAYED)
+            problems += [f"{where}: the output has the type {mime}" for mime in strange]
+            problems += [f"{where}: the output contains {found}" for found in active_content(text)]
     return problems
+
+
+def active_content(text):
+    """What in a text could run in a reader's browser, as short descriptions."""
+    return [
+        f"{what}: {match.group()!r}" for what, pattern in ACTIVE.items() for match in pattern.finditer(text)
+    ]
 
 
 def normalise(notebook):

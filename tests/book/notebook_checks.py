@@ -50,6 +50,15 @@ def markdown_problems(notebook):
     return problems
 
 
+def active_problems(notebook):
+    """Nothing in the text could run in a reader's browser (`outputs` looks at the outputs)."""
+    return [
+        f"Markdown cell {number} contains {found}"
+        for number, cell in enumerate(tools.markdown_cells(notebook), start=1)
+        for found in tools.active_content(_without_code(tools.source(cell)))
+    ]
+
+
 def header_problems(notebook):
     """First cell: a numbered title; before the first code cell: reading time and run-time budget."""
     first = notebook["cells"][0] if notebook["cells"] else None
@@ -168,6 +177,7 @@ def image_problems(notebook):
 CHECKS = {
     "bootstrap": bootstrap_problems,
     "markdown": markdown_problems,
+    "active": active_problems,
     "header": header_problems,
     "assertions": assertion_problems,
     "execution": execution_problems,

@@ -103,6 +103,15 @@ def tag_cell(notebook):
     cell(notebook, "body")["metadata"]["tags"] = ["nbval-ignore-output"]
 
 
+def set_data(mime, text):
+    def change(notebook):
+        cell(notebook, "body")["outputs"] = [
+            {"output_type": "display_data", "data": {mime: text, "text/plain": "x"}, "metadata": {}}
+        ]
+
+    return change
+
+
 NOTEBOOK_FAULTS = {
     "bootstrap missing": ("bootstrap", drop("bootstrap")),
     "bootstrap altered": ("bootstrap", add_source("bootstrap", "\nimport numpy")),
@@ -128,6 +137,16 @@ NOTEBOOK_FAULTS = {
     "wall time": ("outputs", set_output("Wall time: 3 min\n")),
     "date": ("outputs", set_output("2026-01-31\n")),
     "address in memory": ("outputs", set_output("<object at 0x7f2374b49f10>\n")),
+    "script in an output": ("outputs", set_data("text/html", "<p>3</p><script>alert(1)</script>")),
+    "frame in an output": ("outputs", set_data("text/html", '<iframe src="x.html"></iframe>')),
+    "handler in an output": ("outputs", set_data("text/html", '<img src="x.png" onerror="alert(1)">')),
+    "running address": ("outputs", set_data("text/html", '<a href="JavaScript:alert(1)">x</a>')),
+    "drawing with code": ("outputs", set_data("image/svg+xml", "<svg onload='alert(1)'></svg>")),
+    "code as an output": ("outputs", set_data("application/javascript", "alert(1)")),
+    "widget": ("outputs", set_data("application/vnd.jupyter.widget-view+json", "{}")),
+    "script in the text": ("active", add_source("statement", "\n\n<script>alert(1)</script>")),
+    "handler in the text": ("active", add_source("statement", "\n\n<img src='x.png' onerror='alert(1)'>")),
+    "link that runs code": ("active", add_source("statement", "\n\n[x](javascript:alert(1))")),
     "changed code": ("stamp", add_source("body", "\nprint(area(4))")),
     "metadata of a run": ("metadata", add_timing_metadata),
     "no alternative text": ("images", change_alt("")),

@@ -1,0 +1,208 @@
+"""Killed at any moment, on a full disk, in a folder that may not be written: nothing is corrupt, nothing old is lost.
+
+The moments are drawn at random, from a seed that is printed; each test says what a run under way must leave behind.
+"""
+
+import ctypes
+import hashlib
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import build as builder
+import notebook_tools as tools
+import psutil
+import pytest
+import small_project
+
+pytestmark = pytest.mark.slow
+SCRIPTS = tools.ROOT / "scripts"
+
+
+def execute(project, *arguments, **keywords):
+    command = [sys.executable, str(SCRIPTS / "execute.py"), "--root", str(project), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **keywords)
+
+
+def build(project, **keywords):
+    command = [sys.executable, str(SCRIPTS / "build.py"), "--source", str(project), "--quiet"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **keywords)
+
+
+def finish(process):
+    """(exit status, everything it said)"""
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out + err
+
+
+def contents(folder):
+    """{path: hash} of every file under a folder."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file()
+    }
+
+
+def kill_at(process, seconds):
+    """Kill at once and without mercy; True if it was still running."""
+    time.sleep(seconds)
+    running = process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    return running
+
+
+def moments(number, latest):
+    """Random moments of a run, one in each equal part of it, so that early and late ones occur."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    return [latest * (part + draw.random()) / number for part in range(number)]
+
+
+def without_rights():
+    """Before a command starts: the rights of a folder hold, even for the superuser of Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+
+
+def small_files_only(size):
+    """Before a command starts: no file may grow beyond a size, which a write meets as it meets a full disk."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """The small project, executed and built."""
+    project = small_project.executed(tmp_path_factory.mktemp("sound") / "project")
+    status, text = builder.build(project, quiet=True)
+    assert status == 0, text
+    return project
+
+
+@pytest.fixture
+def project(sound, tmp_path):
+    return shutil.copytree(sound, tmp_path / "project")
+
+
+# --- make execute -----------------------------------------------------------------------------------
+
+
+def test_execute_killed_at_random_moments(project, sound):
+    expected = contents(sound / "notebooks")
+    # Another output to begin with, so that an old notebook can be told from a new one.
+    for path in tools.notebooks(project):
+        path.write_text(path.read_text().replace('"stamp": "', '"stamp": "old'))
+    old = contents(project / "notebooks")
+    for moment in moments(2, latest=5.0):
+        process = execute(project, "--force")
+        kernels = set()
+        deadline = time.monotonic() + moment
+        while time.monotonic() < deadline and process.poll() is None:
+            kernels |= set(psutil.Process(process.pid).children(recursive=True))
+            time.sleep(0.05)
+        kill_at(process, 0)
+        for name, digest in contents(project / "notebooks").items():
+            if name.endswith(".ipynb"):  # old or new, never a part
+                assert digest in (old[name], expected[name]), name
+        _, alive = psutil.wait_procs(kernels, timeout=15)
+        assert not alive, "kernels outlive the run"
+    status, text = finish(execute(project))
+    assert status == 0, text
+    assert contents(project / "notebooks") == expected
+
+
+def test_execute_on_a_full_disk(project):
+    """The notebook with the picture is larger than the rest of the disk; the other is stored."""
+    for path in tools.notebooks(project):
+        path.write_text(path.read_text().replace('"stamp": "', '"stamp": "old'))
+    first, second = tools.notebooks(project)
+    before = first.read_bytes()
+    room = (len(before) + second.stat().st_size) // 2
+    assert second.stat().st_size < room < len(before)
+    status, text = finish(execute(project, preexec_fn=small_files_only(room)))
+    assert status == 1
+    assert "01_first.ipynb: cannot be written" in text and "the old outputs are as they were" in text
+    assert "Traceback" not in text
+    assert first.read_bytes() == before
+    assert tools.stale_reason(tools.read(second), project) is None
+    assert list((project / "notebooks").glob(".*")) == []
+
+
+def test_execute_where_nothing_may_be_written(project):
+    for path in tools.notebooks(project):
+        path.write_text(path.read_text().replace('"stamp": "', '"stamp": "old'))
+    before = contents(project / "notebooks")
+    (project / "notebooks").chmod(0o555)
+    try:
+        status, text = finish(execute(project, preexec_fn=without_rights))
+    finally:
+        (project / "notebooks").chmod(0o755)
+    assert status == 1
+    assert text.count("cannot be written") == 2 and "Permission denied" in text and "Traceback" not in text
+    assert contents(project / "notebooks") == before
+
+
+# --- make book --------------------------------------------------------------------------------------
+
+
+def test_build_killed_at_random_moments(project):
+    pages = project / "_build" / "html"
+    before = contents(pages)
+    for moment in moments(2, latest=6.0):
+        if not kill_at(build(project), moment):
+            continue  # it was quicker; then the pages are new and whole, which the last lines check
+        assert contents(pages).keys() == before.keys(), f"killed after {moment:.2f} s"
+    status, text = finish(build(project))
+    assert status == 0, text
+    assert contents(pages).keys() == before.keys()
+    assert [path.name for path in sorted((project / "_build").iterdir())] == [".lock", "html"]
+
+
+def test_a_build_that_fails_leaves_the_old_pages(project):
+    before = contents(project / "_build")
+    toc = project / "_toc.yml"
+    toc.write_text(toc.read_text() + "  - file: book/none\n")
+    status, text = finish(build(project))
+    assert status == 1 and "the pages of the last build are as they were" in text
+    assert contents(project / "_build") == before
+
+
+def test_pages_left_aside_are_put_back(tmp_path):
+    """Killed between the two moves: the next run, whatever becomes of it, begins by putting the old pages back."""
+    pages, aside = tmp_path / "html", tmp_path / ".html.previous"
+    aside.mkdir()
+    (aside / "index.html").write_text("old")
+    builder.recover(pages)
+    assert (pages / "index.html").read_text() == "old" and not aside.exists()
+    new = tmp_path / "new"
+    new.mkdir()
+    (new / "index.html").write_text("new")
+    builder.replace(new, pages)
+    assert (pages / "index.html").read_text() == "new" and os.listdir(tmp_path) == ["html"]
+
+
+def test_build_on_a_full_disk(project):
+    before = contents(project / "_build")
+    status, text = finish(build(project, preexec_fn=small_files_only(500_000)))
+    assert status == 1 and "File too large" in text
+    assert "the pages of the last build are as they were" in text and "Traceback" not in text
+    assert contents(project / "_build") == before
+
+
+def test_build_where_nothing_may_be_written(project):
+    before = contents(project / "_build")
+    (project / "_build").chmod(0o555)
+    try:
+        status, text = finish(build(project, preexec_fn=without_rights))
+    finally:
+        (project / "_build").chmod(0o755)
+    assert status == 1 and "Permission denied" in text and "Traceback" not in text
+    assert contents(project / "_build") == before
