@@ -2,7 +2,7 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve social-card site lint bench study lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint bench study lock set-repository clean
 
 PY := .venv/bin/python
 ENV := sh scripts/setup.sh
@@ -63,6 +63,13 @@ site: setup  ## build what is published into _build/site, earlier versions inclu
 
 social-card: setup  ## draw the picture that a shared link shows
 	@$(PY) scripts/social_card.py
+
+pdf: setup-test  ## print the whole book into _build/privacy-amplification.pdf (some minutes)
+	@$(PY) scripts/build.py --quiet
+	@$(PY) scripts/pdf.py
+
+matrix: setup  ## open every notebook alone, as on Colab, with Python 3.11, 3.12 and 3.13: NOTEBOOKS="05_group_privacy …" FLAGS=--skip-missing
+	@$(PY) scripts/matrix.py $(FLAGS) $(NOTEBOOKS)
 
 lint: setup  ## check style with ruff
 	@$(PY) -m ruff check .
