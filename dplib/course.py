@@ -95,7 +95,7 @@ def verdict(exercise: dict, identifier: str, answer) -> tuple[bool, str]:
 
 def _property_verdict(identifier, answer):
     try:
-        hint = getattr(_course_properties, identifier.replace("-", "_"))(answer)
+        hint = _course_properties.find(identifier)(answer)
     except Exception as error:  # an answer of any kind may come in; the reader needs the reason, not a traceback
         hint = f"The check cannot use this answer: {type(error).__name__}: {error}"
     if hint is None:

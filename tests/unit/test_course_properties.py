@@ -7,7 +7,7 @@ import course_notebooks
 import notebook_tools as tools
 import pytest
 
-from dplib import course
+from dplib import _course_properties, course
 
 FOUND = [
     (solutions, exercise)
@@ -32,6 +32,11 @@ def example(solutions, exercise):
 @pytest.mark.parametrize("solutions, exercise", FOUND, ids=IDS)
 def test_the_example_has_the_property(solutions, exercise):
     assert course.verdict({"property": True}, exercise.identifier, example(solutions, exercise)) == (True, "")
+
+
+def test_an_exercise_without_a_function_is_named():
+    with pytest.raises(LookupError, match="no function coins_9 for the exercise coins-9"):
+        _course_properties.find("coins-9")
 
 
 @pytest.mark.parametrize("identifier", IDS)
