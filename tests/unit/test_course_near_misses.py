@@ -21,7 +21,7 @@ NEAR_MISSES = [
     ("hockey-6", ([0.9, 0.1], [0.8, 0.2], [0.8, 0.2], [1.0, 0.0]), "M must be private"),
     ("accounting-5", (1000, 3.0, 1.0), "not negative here"),
     ("accounting-5", (10.5, 3.0, 1.0), "whole number"),
-    ("accounting-5", (1000, 1.0, 9.0), "cells must lie"),
+    ("accounting-5", (1000, 1.0, 9.0), "must lie between 2 and 6"),
     ("accounting-6", ((HALF, [0.25, 0.75]), ([0.0, 1.0], HALF)), "below 0.01"),
     ("accounting-6", ((HALF, HALF), ([0.01, 0.99], HALF)), "no bound"),
     ("accounting-6", (([0.75, 0.25], [0.25, 0.75]), ([0.75, 0.25], [0.25, 0.75])), "too little"),
