@@ -10,6 +10,7 @@ PAGE = """<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
 {head}<title>{title}</title>
 <style>
 :root {{ color-scheme: light dark; }}
