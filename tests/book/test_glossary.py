@@ -3,7 +3,9 @@
 from collections import Counter
 
 import html_checks
+import notebook_tools as tools
 import pytest
+from docutils import nodes
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +44,39 @@ def test_first_uses_are_linked(html):
     assert len(terms) > 50 and len(links) > 15
     problems = glossary_problems(terms, links)
     assert not problems, "\n".join(problems)
+
+
+def title_problems(links):
+    """Definitions that browsers show on hover: words, no markup; links is a list of (anchor, title)."""
+    bad = [anchor for anchor, title in links if title is not None and set(title) & set("\\$^_{}`")]
+    shown = [title for _, title in links if title is not None and len(title.split()) > 5]
+    return bad + ([] if len(shown) >= 0.9 * len(links) else ["fewer than nine of ten links have a title"])
+
+
+def test_definitions_are_shown_on_hover(html):
+    links = [
+        (link["href"].partition("#")[2], link.get("title"))
+        for path in (html / "notebooks").glob("*.html")
+        for link in html_checks.soup(path).select("article a[href*='glossary.html#term-']")
+    ]
+    assert len(links) > 200 and title_problems(links) == []
+    assert title_problems([("term-a", r"the number $\delta$ of a pair of laws")]) == ["term-a"]
+    assert title_problems([("term-a", None)]) == ["fewer than nine of ten links have a title"]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (r"a value of \delta for a given \varepsilon", "a value of δ for a given ε"),
+        (r"the shape of x\mapsto\max\{x-\alpha,0\}", None),
+        ("two lines\nof text", "two lines of text"),
+    ],
+)
+def test_a_definition_without_markup(monkeypatch, text, expected):
+    monkeypatch.syspath_prepend(str(tools.ROOT / "_ext"))
+    import glossary_links
+
+    assert glossary_links.plain(nodes.paragraph(text, text)) == expected
 
 
 def test_terms_are_in_alphabetical_order(html):
