@@ -28,8 +28,9 @@ def names_and_versions(path):
     return found
 
 
-def test_the_lock_pins_everything_that_is_asked_for():
-    asked, locked = (names_and_versions(ROOT / name) for name in ("requirements.in", "requirements.txt"))
+@pytest.mark.parametrize("stem", ["requirements", "requirements-course"])
+def test_the_lock_pins_everything_that_is_asked_for(stem):
+    asked, locked = (names_and_versions(ROOT / f"{stem}.{kind}") for kind in ("in", "txt"))
     assert len(locked) > 50
     assert all(version for entries in locked.values() for version, _ in entries)
     for name, entries in asked.items():
@@ -108,15 +109,25 @@ def test_a_missing_environment_is_not_finished(tmp_path):
     assert done.returncode == 1
 
 
-@pytest.mark.parametrize("file", ["requirements.txt", "pyproject.toml"])
-def test_changed_inputs_ask_for_the_setup_again(tmp_path, monkeypatch, file):
-    for name in ("requirements.txt", "pyproject.toml"):
+@pytest.mark.parametrize(
+    "kind, file, touched",
+    [
+        ("book", "requirements.txt", True),
+        ("book", "pyproject.toml", True),
+        ("book", "requirements-course.txt", False),
+        ("course", "requirements-course.txt", True),
+        ("course", "pyproject.toml", True),
+        ("course", "requirements.txt", False),
+    ],
+)
+def test_changed_inputs_ask_for_the_setup_again(tmp_path, monkeypatch, kind, file, touched):
+    for name in ("requirements.txt", "requirements-course.txt", "pyproject.toml"):
         shutil.copy2(ROOT / name, tmp_path / name)
     monkeypatch.setattr(environment, "ROOT", tmp_path)
-    before = environment.fingerprint("book")
+    before = environment.fingerprint(kind)
     text = (tmp_path / file).read_text()
     (tmp_path / file).write_text(text.replace("numpy>=1.26", "numpy>=1.27").replace("numpy==", "numpy==9"))
-    assert environment.fingerprint("book") != before
+    assert (environment.fingerprint(kind) != before) == touched
 
 
 def test_without_python_311_the_message_says_what_to_do(tmp_path):
@@ -198,7 +209,7 @@ def test_make_help_lists_the_targets():
     shown = subprocess.run(
         ["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    for target in ("book", "test", "execute", "serve", "lint", "bench", "lock", "set-repository"):
+    for target in ("book", "test", "execute", "exercises", "course", "serve", "lint", "bench", "lock", "set-repository"):
         assert f"make {target} " in shown
     default = subprocess.run(["make", "-s"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert default == shown
