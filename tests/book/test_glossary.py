@@ -1,10 +1,12 @@
 """The chapters link the glossary's terms where they are first used, each term once in a chapter."""
 
+import functools
 from collections import Counter
 
 import html_checks
 import notebook_tools as tools
 import pytest
+from bs4 import BeautifulSoup, SoupStrainer
 from docutils import nodes
 
 pytestmark = pytest.mark.slow
@@ -16,12 +18,14 @@ def glossary_terms(folder):
     return {node["id"]: node.get_text().rstrip("#") for node in page.select("dl.glossary dt[id]")}
 
 
+@functools.cache
 def glossary_links(folder):
-    """{chapter: anchors of the glossary that it links to, in order}."""
+    """{chapter: [(anchor, title)] of its links to the glossary, in order}."""
     found = {}
     for path in sorted((folder / "notebooks").glob("*.html")):
-        links = html_checks.soup(path).select("article a[href*='glossary.html#term-']")
-        found[path.stem] = [link["href"].partition("#")[2] for link in links]
+        links = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser", parse_only=SoupStrainer("a"))
+        links = links.select("a[href*='glossary.html#term-']")
+        found[path.stem] = [(link["href"].partition("#")[2], link.get("title")) for link in links]
     return found
 
 
@@ -40,7 +44,8 @@ def glossary_problems(terms, links):
 
 
 def test_first_uses_are_linked(html):
-    terms, links = glossary_terms(html), glossary_links(html)
+    terms = glossary_terms(html)
+    links = {chapter: [anchor for anchor, _ in pairs] for chapter, pairs in glossary_links(html).items()}
     assert len(terms) > 50 and len(links) > 15
     problems = glossary_problems(terms, links)
     assert not problems, "\n".join(problems)
@@ -54,11 +59,7 @@ def title_problems(links):
 
 
 def test_definitions_are_shown_on_hover(html):
-    links = [
-        (link["href"].partition("#")[2], link.get("title"))
-        for path in (html / "notebooks").glob("*.html")
-        for link in html_checks.soup(path).select("article a[href*='glossary.html#term-']")
-    ]
+    links = [pair for pairs in glossary_links(html).values() for pair in pairs]
     assert len(links) > 200 and title_problems(links) == []
     assert title_problems([("term-a", r"the number $\delta$ of a pair of laws")]) == ["term-a"]
     assert title_problems([("term-a", None)]) == ["fewer than nine of ten links have a title"]
