@@ -2,7 +2,7 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint bench study lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint bench fuzz study lock set-repository clean
 
 PY := .venv/bin/python
 ENV := sh scripts/setup.sh
@@ -76,6 +76,9 @@ lint: setup  ## check style with ruff
 
 bench: setup  ## run every script of benchmarks/, write benchmarks/results/
 	@$(PY) scripts/bench.py $(BENCHMARKS)
+
+fuzz: setup  ## call every function with random arguments (CASES=20000 OUTPUT=fuzz.json)
+	@$(PY) scripts/fuzz.py --cases $(or $(CASES),5000) $(if $(OUTPUT),--output $(OUTPUT))
 
 study: setup  ## compute dplib/studies/ again (20 CPU minutes, resumable): STUDIES=encoders JOBS=2
 	@$(PY) scripts/study.py $(STUDIES) --jobs $(or $(JOBS),1)

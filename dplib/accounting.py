@@ -17,6 +17,7 @@ import numpy as np
 
 from . import _validate as check
 from . import contour, gaussian, lattice, rare, renyi
+from ._floats import inside_floats
 from ._scipy import optimize, special
 from .gaussian import TAIL_ERROR
 from .mixtures import EPS, Mixture, log_sum_exp
@@ -184,7 +185,8 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
         if epsilon >= largest * (1 + 8 * EPS):
             return None
     if len(parts) == 1 and parts[0][1] == 1:
-        return _one_round_log_delta(parts[0][0], epsilon, direction)
+        with inside_floats():
+            return _one_round_log_delta(parts[0][0], epsilon, direction)
 
     def by_contour():
         return contour.side_log_delta(parts, epsilon, direction)
@@ -212,7 +214,8 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         pad = 1e-12 * value + mu * (TAIL_ERROR * (1 - math.log(delta)) + 4 * EPS * mu)
         return Bracket(max(value - pad, 0.0), value + pad, "closed form")
     if len(parts) == 1 and parts[0][1] == 1:
-        return _one_round_epsilon(parts[0][0], delta, direction)
+        with inside_floats():
+            return _one_round_epsilon(parts[0][0], delta, direction)
     if _total_variation(parts) <= delta:
         return Bracket(0.0, 0.0, "closed form")
 
@@ -248,13 +251,11 @@ def _choose(routes, width, narrow):
     found, reasons = [], []
     for route in routes:
         try:
-            found.append(route())
-        except NoBracketError as error:
-            reasons.append(str(error))
-            continue
-        except (ArithmeticError, ValueError, MemoryError) as error:
-            # A number left the range of floats: a refusal, never an answer.
-            reasons.append(f"{route.__name__} failed ({type(error).__name__}: {error})")
+            with inside_floats():
+                found.append(route())
+        except (NoBracketError, ValueError) as error:
+            # ValueError: a logarithm of what is not positive any more, and the like.
+            reasons.append(str(error) if isinstance(error, NoBracketError) else f"{route.__name__} failed ({error})")
             continue
         if narrow(found[-1]):
             break

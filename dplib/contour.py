@@ -38,6 +38,7 @@ import math
 import numpy as np
 
 from ._families import BLOCK, NEGLIGIBLE, STRIP_CAP, Family
+from ._floats import inside_floats
 from ._tilt import log_kernel, saddle
 from .mixtures import EPS
 from .results import Bracket, NoBracketError
@@ -107,11 +108,13 @@ class Chernoff:
         self.problem = _Composition(composition, direction)
 
     def log_delta(self, epsilon):
-        c = self.problem.tilt(epsilon=epsilon)
-        return min(self.problem.coarse(c)[0] - c * epsilon + log_kernel(c), 0.0)
+        with inside_floats():
+            c = self.problem.tilt(epsilon=epsilon)
+            return min(self.problem.coarse(c)[0] - c * epsilon + log_kernel(c), 0.0)
 
     def epsilon(self, log_delta):
-        return self.problem.chernoff_epsilon(log_delta)[0]
+        with inside_floats():
+            return self.problem.chernoff_epsilon(log_delta)[0]
 
 
 class _AliasedError(NoBracketError):

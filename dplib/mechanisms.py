@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass, replace
 
 from . import _validate as check
-from . import accounting, conditional, mixtures
+from . import accounting, conditional, contour, mixtures, renyi
 from ._balls_in_bins import BallsInBins
 from .results import Bracket, NoBracketError, UpperBound
 
@@ -178,6 +178,7 @@ _LARGE_EPSILON = 0.15  # above it a larger share is tried, below it a smaller on
 _MARGIN = 1e-5
 # Width of the composition's bracket that is good enough next to the tail bounds.
 _TOLERANCE = 1e-4
+_NEGLIGIBLE = 25.0  # of the log of delta, below that of delta_1
 
 
 @dataclass(frozen=True)
@@ -368,10 +369,25 @@ class MatrixMechanism:
         groups = self._rows(delta_1, tail_bound, slack, checkpoint)
         total = composed = 0.0
         for rows in groups:
-            value = accounting.delta(rows.pairs, epsilon, direction, tolerance=10 * _TOLERANCE).upper
+            value = _negligible(rows.pairs, epsilon, direction, delta_1)
+            if value is None:
+                value = accounting.delta(rows.pairs, epsilon, direction, tolerance=10 * _TOLERANCE).upper
             loss = rows.slack * (math.exp(epsilon) if direction == "add" else 1.0)
             total, composed = max(total, rows.delta_1 + value + loss), max(composed, value)
         return total, composed, groups
+
+
+def _negligible(pairs, epsilon, direction, delta_1):
+    """A Renyi bound on delta that is nothing beside delta_1, or None: so far out the other accountants are slow."""
+    side, log_delta = check.side(direction), math.log(delta_1) - _NEGLIGIBLE
+    try:
+        if contour.Chernoff(pairs, side).log_delta(epsilon) > log_delta:
+            return None
+        order = 1 + (1 - log_delta) / max(epsilon, 1.0)
+        bound = renyi.log_delta(renyi.composition_curve(pairs, side), epsilon, orders=[order])[0]
+    except (NoBracketError, ValueError):
+        return None
+    return math.exp(bound) if bound < log_delta else None
 
 
 def _between(low, high, known):
