@@ -14,7 +14,7 @@ import course_notebooks as course
 import notebook_tools as tools
 
 from dplib import _course_seal as seal
-from dplib.course import verdict
+from dplib._course_verdict import verdict
 
 
 def _run(cell, names, where):

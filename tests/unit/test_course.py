@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dplib import _course_properties, _course_seal, course
+from dplib._course_verdict import verdict
 
 HINT = "This is the other direction; ε belongs to the remove direction."
 
@@ -146,7 +147,7 @@ def test_unknown_identifiers(exercises, call, identifier, error, message):
 
 def accepts(answer, other, **rules):
     made = record("x-1", answer, **rules)
-    return course.verdict(made, "x-1", other)[0]
+    return verdict(made, "x-1", other)[0]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +186,7 @@ def test_kinds(answer, same, others):
     ],
 )
 def test_other_kinds_are_told(answer, other, message):
-    right, hint = course.verdict(record("x-1", answer), "x-1", other)
+    right, hint = verdict(record("x-1", answer), "x-1", other)
     assert not right and re.search(message, hint), hint
 
 
@@ -270,7 +271,7 @@ def test_a_guess_has_a_price(cheap_hashes, monkeypatch):
     monkeypatch.setattr(_course_seal, "_COST", cheap_hashes)
     made = record("x-1", 0.25)
     start = time.process_time()
-    course.verdict(made, "x-1", 0.5)
+    verdict(made, "x-1", 0.5)
     assert 0.002 < time.process_time() - start < 0.4
 
 
@@ -287,4 +288,4 @@ def test_the_exercises_of_the_book_have_answers():
             assert callable(_course_properties.find(name)), name
         else:
             assert {"form", "right", "mistakes"} <= set(exercise), name
-        assert course.verdict(exercise, name, None) == (False, "There is no answer yet (None).")
+        assert verdict(exercise, name, None) == (False, "There is no answer yet (None).")

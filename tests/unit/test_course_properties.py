@@ -7,7 +7,8 @@ import course_notebooks
 import notebook_tools as tools
 import pytest
 
-from dplib import _course_properties, course
+from dplib import _course_properties
+from dplib._course_verdict import verdict
 
 FOUND = [
     (solutions, exercise)
@@ -31,7 +32,7 @@ def example(solutions, exercise):
 
 @pytest.mark.parametrize("solutions, exercise", FOUND, ids=IDS)
 def test_the_example_has_the_property(solutions, exercise):
-    assert course.verdict({"property": True}, exercise.identifier, example(solutions, exercise)) == (True, "")
+    assert verdict({"property": True}, exercise.identifier, example(solutions, exercise)) == (True, "")
 
 
 def test_an_exercise_without_a_function_is_named():
@@ -42,6 +43,6 @@ def test_an_exercise_without_a_function_is_named():
 @pytest.mark.parametrize("identifier", IDS)
 @pytest.mark.parametrize("answer", NONSENSE, ids=repr)
 def test_nonsense_is_answered_with_a_sentence(identifier, answer):
-    right, hint = course.verdict({"property": True}, identifier, answer)
+    right, hint = verdict({"property": True}, identifier, answer)
     assert not right and len(hint.split()) >= 3
     assert "The check cannot use this answer" not in hint, hint
