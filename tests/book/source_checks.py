@@ -1,0 +1,131 @@
+"""Errata and reproduction ledger: every entry complete, every link alive, every number from a cell.
+
+Each function takes the text of a page and returns a list of problems, empty if all is well.
+"""
+
+import functools
+import re
+from pathlib import Path
+
+import index_checks
+import notebook_tools as tools
+
+LINK = re.compile(r"\]\(\.\./(notebooks/[^)#\s]+)#([^)\s]+)\)")
+FIELDS = ("Where", "Printed", "Right", "What survives")
+# The sources' displays behind these entries are damaged in the text that we have.
+UNSURE = ("E-5", "E-6", "E-10", "E-12", "E-13", "E-14", "E-15")
+UNSURE_WORDS = "in the text available to us"
+ENTRIES = tuple(f"E-{number}" for number in range(1, 21))
+
+LEDGER_COLUMNS = ["Figure or number in the source", "Published", "Ours", "Verdict"]
+PEER_COLUMNS = ["Setting", "Reported", "Ours", "Verdict"]
+VERDICTS = ("reproduced", "explained", "refuted", "not comparable", "exceeded", "faster")
+
+DECIMAL = re.compile(r"(?<![\w.,])\d*\.\d+(?![\w.])")
+ANY_NUMBER = re.compile(
+    r"(?<![\w.])\d[\d_,]*(?:\.\d*)?(?:e[-+]?\d+)?|(?<![\w.])\.\d+(?:e[-+]?\d+)?", re.IGNORECASE
+)
+_PLACE = r"(?:[A-Z]\.)?\d+(?:\.\d+)*"
+REFERENCE = re.compile(
+    r"(?:sections?|chapters?|theorems?|lemmas?|algorithms?|conjecture|corollary|appendix|figures?|fig\.) "
+    rf"{_PLACE}(?:(?:,| and| to) {_PLACE})*",
+    re.IGNORECASE,
+)
+
+
+@functools.cache
+def sections(path):
+    """{anchor: text with outputs} of a notebook's sections."""
+    notebook = tools.read(path)
+    shown = []
+    for cell in notebook["cells"]:
+        shown.append(cell)
+        printed = "".join(
+            "".join(output.get("text", output.get("data", {}).get("text/plain", "")))
+            for output in cell.get("outputs", [])
+        )
+        if printed:
+            shown.append({"cell_type": "markdown", "source": "    " + printed.replace("\n", "\n    ")})
+    return _split(shown)
+
+
+def _split(cells):
+    """Texts by anchor, subsections included, as `index_checks.sections` does it for sources alone."""
+    result, open_sections = {}, []
+    for cell in cells:
+        text = tools.source(cell)
+        if cell["cell_type"] != "markdown":
+            text = "\n".join("    " + line for line in text.splitlines())
+        for line in text.splitlines():
+            match = re.match(r"(#{1,6}) (.+)", line)
+            if match:
+                level = len(match[1])
+                open_sections = [(one, name) for one, name in open_sections if one < level]
+                name = index_checks.slug(match[2])
+                open_sections.append((level, name))
+                result[name] = ""
+            for _, name in open_sections:
+                result[name] += line + "\n"
+    return result
+
+
+def linked_text(text, root=tools.ROOT):
+    """(text of all linked sections, problems with the links)."""
+    found, problems = [], []
+    for target, anchor in LINK.findall(text):
+        path = Path(root) / target
+        if not path.is_file():
+            problems.append(f"{target} does not exist")
+        elif anchor not in sections(path):
+            problems.append(f"{target} has no section #{anchor}")
+        else:
+            found.append(sections(path)[anchor])
+    return "\n".join(found), problems
+
+
+def unsupported_numbers(text, support):
+    """Decimal numbers of `text` that no number of `support` rounds to."""
+    known = [float(one.replace(",", "").replace("_", "")) for one in ANY_NUMBER.findall(support)]
+    missing = []
+    for token in DECIMAL.findall(REFERENCE.sub("", text)):
+        digits, value = len(token.split(".")[1]), float(token)
+        # A printed 2.4e-06 supports 2.4: powers of ten are compared by their leading digits as well.
+        scaled = [one / 10 ** _exponent(one) for one in known if one]
+        tolerance = 0.5 * 10.0**-digits * (1 + 1e-6)
+        if not any(abs(one - value) <= tolerance for one in (*known, *scaled)):
+            missing.append(token)
+    return missing
+
+
+def _exponent(value):
+    return int(f"{abs(value):e}".split("e")[1])
+
+
+def entries(text):
+    """{tag: text} of the errata page."""
+    parts = re.split(r"(?m)^## ", text)[1:]
+    return {re.match(r"(E-\d+)\b|(.*)", part)[0]: part for part in parts}
+
+
+def errata_problems(text, root=tools.ROOT):
+    found, problems = entries(text), []
+    problems += [f"{tag}: no entry" for tag in ENTRIES if tag not in found]
+    problems += [f"a section that is no entry: {tag}" for tag in found if not tag.startswith("E-")]
+    for tag, entry in found.items():
+        for field in FIELDS:
+            match = re.search(rf"(?m)^{field}[^\n]*\n: (.+)", entry)
+            if match is None or len(re.sub(r"\W", "", match[1])) < 8:
+                problems.append(f"{tag}: nothing under '{field}'")
+        if (f"Printed, {UNSURE_WORDS}" in entry) != (tag in UNSURE):
+            problems.append(f"{tag}: '{UNSURE_WORDS}' stands where it should not, or is missing")
+        if "**See it:**" not in entry or not LINK.search(entry.partition("**See it:**")[2]):
+            problems.append(f"{tag}: no demonstration is linked")
+        support, broken = linked_text(entry, root)
+        problems += [f"{tag}: {problem}" for problem in broken]
+        if not re.search(r"(?m)^\s+assert ", support):
+            problems.append(f"{tag}: no linked section asserts anything")
+        body = re.sub(r"(?ms)^(Where|Printed[^\n]*)\n: .+?\n\n", "", entry)
+        problems += [
+            f"{tag}: no linked section shows {number}" for number in unsupported_numbers(body, support)
+        ]
+    return problems
