@@ -1,6 +1,6 @@
 """Open every notebook alone, as on Colab, with several versions of Python.
 
-    python scripts/matrix.py [NAME …] [--python 3.11 3.12 3.13] [--skip-missing] [--install]
+    python scripts/matrix.py [NAME …] [--all] [--python 3.11 3.12 3.13] [--skip-missing] [--install]
 
 Each notebook is copied into an empty folder and run from the top in a fresh environment that holds only what
 Colab is known to have: NumPy, SciPy, Matplotlib and JAX at whatever versions fit. Its first cell fetches the
@@ -116,12 +116,13 @@ def circumstances(remote):
 
 
 def different_cells(ran, stored):
-    """How many cells print something else than what is stored."""
+    """[(number, text now, text stored)] of the cells that print something else; the set-up cell may, it installs."""
     texts = [
         ["".join(map(tools.output_text, cell["outputs"])) for cell in tools.code_cells(notebook)]
         for notebook in (ran, stored)
     ]
-    return sum(mine != theirs for mine, theirs in zip(*texts, strict=True))
+    pairs = enumerate(zip(*texts, strict=True), start=1)
+    return [(number, mine, theirs) for number, (mine, theirs) in pairs if mine != theirs and number > 1]
 
 
 def open_alone(notebook, python, remote, folder):
@@ -131,7 +132,12 @@ def open_alone(notebook, python, remote, folder):
     copy.parent.mkdir()
     shutil.copy2(notebook, copy)
     (folder / "execute.py").write_text(EXECUTE)
-    row = {"notebook": notebook.stem, "result": "ok", "different cells": None, "versions": {}}
+    row = {
+        "notebook": notebook.relative_to(ROOT / "notebooks").with_suffix("").as_posix(),
+        "result": "ok",
+        "different cells": None,
+        "versions": {},
+    }
     try:
         run(*UV, "venv", "-q", "--seed", "--python", python, folder / "venv")
         inside = folder / "venv" / "bin" / "python"
@@ -140,7 +146,9 @@ def open_alone(notebook, python, remote, folder):
         listed = f"import importlib.metadata as m; print(*(m.version(name) for name in {names}))"
         row["versions"] = dict(zip(names, run(inside, "-c", listed, env=environment).split()))
         run(inside, folder / "execute.py", copy, env=environment, cwd=copy.parent, timeout=LONGEST)
-        row["different cells"] = different_cells(tools.read(copy), tools.read(notebook))
+        different = different_cells(tools.read(copy), tools.read(notebook))
+        row["different cells"] = len(different)
+        row["differences"] = [[number, mine[:400], theirs[:400]] for number, mine, theirs in different]
     except Failed as error:
         row["result"] = f"FAILED: {error}"
     return row | {"seconds": round(time.monotonic() - start)}
@@ -169,7 +177,12 @@ def write(rows, missing, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="notebooks, such as 05_group_privacy (default: all)")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        help="notebooks, such as 05_group_privacy or solutions/05_group_privacy (default: all chapters)",
+    )
+    parser.add_argument("--all", action="store_true", help="the solutions of the exercises, too")
     parser.add_argument("--python", nargs="+", default=VERSIONS, metavar="VERSION")
     parser.add_argument(
         "--skip-missing", action="store_true", help="do not fail for a Python that is not here"
@@ -177,11 +190,17 @@ def main():
     parser.add_argument("--install", action="store_true", help="let uv download the Pythons that are missing")
     parser.add_argument("--output", type=Path, default=ROOT / "_build")
     arguments = parser.parse_args()
-    notebooks = {path.stem: path for path in tools.notebooks()}
+    folder = ROOT / "notebooks"
+    notebooks = {
+        path.relative_to(folder).with_suffix("").as_posix(): path
+        for path in [*tools.chapters(), *tools.solutions()]
+    }
     unknown = [name for name in arguments.names if name not in notebooks]
     if unknown:
         parser.error(f"no notebook {', '.join(unknown)}; there are {', '.join(notebooks)}")
-    chosen = [notebooks[name] for name in arguments.names or notebooks]
+    chapters = [name for name in notebooks if "/" not in name]
+    names = arguments.names or (list(notebooks) if arguments.all else chapters)
+    chosen = [notebooks[name] for name in names]
     pythons = {version: find_python(version, arguments.install) for version in arguments.python}
     missing = [version for version, path in pythons.items() if path is None]
     tasks = [(version, path, book) for version, path in pythons.items() if path for book in chosen]

@@ -1,0 +1,143 @@
+"""No page loads more than 3 MB, and the search finds every theorem, symbol and function."""
+
+import re
+
+import browser_checks as checks
+import index_checks
+import notebook_tools as tools
+import pytest
+from test_build import page_names
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
+MOST = 3e6  # bytes, as they lie in the files: no server has compressed them
+LETTERS = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "varepsilon": "ε", "eta": "η", "theta": "θ",
+    "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "chi": "χ", "psi": "ψ",
+    "omega": "ω", "xi": "ξ", "Gamma": "Γ", "Phi": "Φ", "Psi": "Ψ", "ell": "ℓ",
+}  # fmt: skip
+
+
+def cells(name, first):
+    """Rows of the tables of a page whose header begins with the given word."""
+    rows, inside = [], False
+    for line in (tools.ROOT / "book" / name).read_text(encoding="utf-8").splitlines():
+        row = (
+            [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+            if line[:1] == "|"
+            else None
+        )
+        if row is None:
+            inside = False
+        elif row[0] == first:
+            inside = True
+        elif inside and not set(row[0]) <= set("-: "):
+            rows.append(row)
+    return rows
+
+
+def plain(text):
+    """The words of a cell, without formulas, links and marks."""
+    text = re.sub(r"\$[^$]*\$|\{[\w:]+\}`[^`]*`|\([^)]*\)", " ", text)
+    return re.findall(r"[A-Za-z]{3,}", re.sub(r"[`*\[\]]", " ", text))
+
+
+# --- weight -----------------------------------------------------------------------------------------
+
+
+def loaded(chromium, url):
+    """Bytes that a first visit loads."""
+    context = chromium.new_context(viewport=checks.DESKTOP)
+    sizes = {}
+    page = context.new_page()
+    page.on(
+        "response", lambda response: sizes.update({response.url: len(response.body()) if response.ok else 0})
+    )
+    checks.open_page(page, url)
+    page.wait_for_load_state("networkidle")
+    context.close()
+    return sum(sizes.values())
+
+
+def heaviest(html, count=5):
+    """The pages whose own file is the largest, and those with the most images."""
+    size = {name: (html / name).stat().st_size for name in page_names()}
+    images = {name: (html / name).read_text(encoding="utf-8").count("<img ") for name in page_names()}
+    ordered = [sorted(found, key=found.get, reverse=True)[:count] for found in (size, images)]
+    return list(dict.fromkeys([*ordered[0], *ordered[1], "book/intro.html"]))
+
+
+def test_no_page_loads_more_than_three_megabytes(html, chromium, address):
+    sizes = {name: loaded(chromium, f"{address}/{name}") for name in heaviest(html)}
+    assert min(sizes.values()) > 1e5, sizes  # the measurement sees scripts and styles
+    heavy = [f"{name}: {size / 1e6:.2f} MB" for name, size in sizes.items() if size > MOST]
+    assert not heavy, "\n".join(heavy)
+
+
+def test_a_heavy_page_is_seen(chromium, tmp_path):
+    (tmp_path / "page.html").write_text("<!doctype html><script src='large.js'></script>")
+    (tmp_path / "large.js").write_text("//" + "x" * int(MOST))
+    with checks.served(tmp_path) as where:
+        assert loaded(chromium, f"{where}/page.html") > MOST
+
+
+# --- search -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def search(chromium, address):
+    """The search of the book: words -> the pages that it finds, by the same code as the search page runs."""
+    page = chromium.new_page()
+    checks.search_results(page, address, "privacy")
+    yield lambda words: page.evaluate(
+        """words => { const [query, terms, excluded, marked, objects] = Search._parseQuery(words);
+        return Search._performSearch(query, terms, excluded, marked, objects).map(found => found[0]) }""",
+        words,
+    )
+    page.close()
+
+
+def report(problems):
+    assert not problems, f"{len(problems)} not found:\n" + "\n".join(problems[:30])
+
+
+def test_every_theorem_is_found_by_tag_and_words(search):
+    index = index_checks.rows((tools.ROOT / "book" / "theorems.md").read_text(encoding="utf-8"))
+    assert len(index) > 50
+    problems = [row.tag for row in index if "book/theorems" not in search(row.tag)]
+    for row in index:
+        words = " ".join(plain(row.statement)[:4])
+        if words and "book/theorems" not in search(words):
+            problems.append(f"{row.tag}: {words}")
+    report(problems)
+
+
+def test_every_symbol_is_found_by_meaning_letter_and_name(search):
+    table = cells("notation.md", "Symbol")
+    assert len(table) > 100
+    problems = []
+    for row in table:
+        queries = [" ".join(plain(row[1])[:4]), *re.findall(r"`([\w.]+)`", row[2])]
+        queries += [LETTERS[name] for name in re.findall(r"\\([A-Za-z]+)", row[0]) if name in LETTERS]
+        problems += [
+            f"{row[0]}: {query}" for query in queries if query and "book/notation" not in search(query)
+        ]
+    report(problems)
+
+
+def test_every_function_is_found(search):
+    text = (tools.ROOT / "book" / "library.md").read_text(encoding="utf-8")
+    names = sorted(set(re.findall(r"`(dplib(?:\.\w+)+)", text)))
+    assert len(names) > 100
+    report([name for name in names if "book/library" not in search(name)])
+
+
+def test_every_docstring_is_found(search, html):
+    text = (html / "book" / "docstrings.html").read_text(encoding="utf-8")
+    names = re.findall(r"<h3><code[^>]*><span class=\"pre\">(dplib[\w.]+)</span>", text)
+    assert len(names) > 100
+    report([name for name in names if "book/docstrings" not in search(name)])
+
+
+def test_a_missing_word_is_not_found(search):
+    assert search("qqqzzzxxx") == []
+    assert "book/notation" not in search("noise qqqzzzxxx")
