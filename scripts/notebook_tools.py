@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import functools
 import hashlib
 import json
 import os
@@ -182,6 +183,11 @@ def _imported(tree, module, is_package):
     return {name for name in names if name.split(".")[0] == PACKAGE}
 
 
+@functools.cache  # many notebooks use the same modules
+def _module_imports(text, module, is_package):
+    return _imported(ast.parse(text), module, is_package)
+
+
 def _parse(text):
     """Syntax tree of a cell; lines for the shell or for IPython are left out."""
     try:
@@ -206,10 +212,11 @@ def used_modules(notebook, root=ROOT):
             if path is None or part in found:
                 continue
             found[part] = path
-            queue |= _imported(ast.parse(path.read_text(encoding="utf-8")), part, path.name == "__init__.py")
+            queue |= _module_imports(path.read_text(encoding="utf-8"), part, path.name == "__init__.py")
     return dict(sorted(found.items()))
 
 
+@functools.cache
 def _without_docstrings(text):
     """Code that behaves the same: no comments, no docstrings, one layout."""
     tree = ast.parse(text)

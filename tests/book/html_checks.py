@@ -195,5 +195,6 @@ def launch_buttons(folder):
     found = {}
     for path in pages(folder):
         for node in soup(path).find_all("a", href=re.compile(r"^https://colab\.research\.google\.com/")):
-            found[str(path.relative_to(folder))] = node["href"]
+            if node.find_parent("article") is None:  # a button, no link in the text
+                found[str(path.relative_to(folder))] = node["href"]
     return found
