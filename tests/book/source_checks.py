@@ -17,11 +17,14 @@ UNSURE = ("E-5", "E-6", "E-10", "E-12", "E-13", "E-14", "E-15")
 UNSURE_WORDS = "in the text available to us"
 ENTRIES = tuple(f"E-{number}" for number in range(1, 21))
 
-LEDGER_COLUMNS = ["Figure or number in the source", "Published", "Ours", "Verdict"]
-PEER_COLUMNS = ["Setting", "Reported", "Ours", "Verdict"]
-VERDICTS = ("reproduced", "explained", "refuted", "not comparable", "exceeded", "faster")
+LEDGER_COLUMNS = (
+    ["Figure or number in the source", "Published", "Ours", "Verdict"],
+    ["Setting", "Reported", "Ours", "Verdict"],
+)
+RESULT_FILE = re.compile(r"`(benchmarks/results/[^`]+)`")
+REASON = re.compile(r"^(?:not run|none: .{20})", re.IGNORECASE)
 
-DECIMAL = re.compile(r"(?<![\w.,])\d*\.\d+(?![\w.])")
+DECIMAL = re.compile(r"(?<![\w.])(\d*\.\d+)(?![\w.])(\$?%)?")
 ANY_NUMBER = re.compile(
     r"(?<![\w.])\d[\d_,]*(?:\.\d*)?(?:e[-+]?\d+)?|(?<![\w.])\.\d+(?:e[-+]?\d+)?", re.IGNORECASE
 )
@@ -87,12 +90,13 @@ def unsupported_numbers(text, support):
     """Decimal numbers of `text` that no number of `support` rounds to."""
     known = [float(one.replace(",", "").replace("_", "")) for one in ANY_NUMBER.findall(support)]
     missing = []
-    for token in DECIMAL.findall(REFERENCE.sub("", text)):
+    for token, percent in DECIMAL.findall(REFERENCE.sub("", text)):
         digits, value = len(token.split(".")[1]), float(token)
         # A printed 2.4e-06 supports 2.4: powers of ten are compared by their leading digits as well.
         scaled = [one / 10 ** _exponent(one) for one in known if one]
         tolerance = 0.5 * 10.0**-digits * (1 + 1e-6)
-        if not any(abs(one - value) <= tolerance for one in (*known, *scaled)):
+        hundreds = [100 * one for one in known] if percent else []
+        if not any(abs(one - value) <= tolerance for one in (*known, *scaled, *hundreds)):
             missing.append(token)
     return missing
 
@@ -128,4 +132,48 @@ def errata_problems(text, root=tools.ROOT):
         problems += [
             f"{tag}: no linked section shows {number}" for number in unsupported_numbers(body, support)
         ]
+    return problems
+
+
+def ledger_rows(text):
+    """(heading of the section, cells) for every row of the ledger's tables."""
+    heading, inside, rows = "", False, []
+    for line in text.splitlines():
+        if line.startswith("## "):
+            heading = line[3:]
+        if not line.startswith("|"):
+            inside = False
+            continue
+        cells = [cell.strip() for cell in line.strip()[1:-1].split("|")]
+        if cells in LEDGER_COLUMNS:
+            inside = True
+        elif inside and not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
+            rows.append((heading, cells))
+    return rows
+
+
+def ledger_problems(text, items=(), root=tools.ROOT):
+    """`items`: (heading, beginning of a row) of all that must have a row."""
+    problems, rows = [], ledger_rows(text)
+    for heading, cells in rows:
+        name = f"{heading}: {cells[0][:50]}"
+        if len(cells) != 4:
+            problems.append(f"{name}: {len(cells)} cells")
+            continue
+        problems += [f"{name}: an empty cell" for cell in cells if not re.sub(r"\W", "", cell)]
+        _, _, ours, verdict = cells
+        support, broken = linked_text(ours, root)
+        problems += [f"{name}: {problem}" for problem in broken]
+        files = [Path(root) / file for file in RESULT_FILE.findall(ours)]
+        problems += [f"{name}: {file.name} does not exist" for file in files if not file.is_file()]
+        if not (support or files or REASON.match(ours)):
+            problems.append(f"{name}: neither a link nor a reason")
+        if "asserted" in ours and not re.search(r"(?m)^\s+assert ", support):
+            problems.append(f"{name}: no linked section asserts anything")
+        support += "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
+        missing = unsupported_numbers(f"{ours} {verdict}", support) if support else []
+        problems += [f"{name}: no linked section shows {number}" for number in missing]
+    for heading, start in items:
+        if not any(heading == place and cells[0].startswith(start) for place, cells in rows):
+            problems.append(f"{heading}: no row for {start}")
     return problems

@@ -5,6 +5,54 @@ import pytest
 import source_checks
 
 ERRATA = (tools.ROOT / "book" / "errata.md").read_text(encoding="utf-8")
+LEDGER = (tools.ROOT / "book" / "reproductions.md").read_text(encoding="utf-8")
+
+# Every figure and table of the five sources: section of the ledger, and how its row begins.
+GANESH = "Ganesh 2024, groups"
+ZHU = "Zhu and Wang 2019, Rényi divergence"
+MANY, ONE = ("Räisä, Jälkö and Honkela 2024, " + end for end in ("many rounds", "one step"))
+SCHEMES, MMCC, CONDITIONAL, BINS, TRAINING, ENCODERS = (
+    "Choquette-Choo et al. 2024, " + end
+    for end in (
+        "sampling schemes",
+        "MMCC",
+        "conditional composition",
+        "balls in bins",
+        "training",
+        "optimised encoders",
+    )
+)
+ITEMS = [
+    *(
+        (GANESH, start)
+        for start in ("Fig. 1", "Fig. 2", "Lemma 1.1", "Theorems 3.1 and 3.3", "Sections 1 and 4")
+    ),
+    (
+        ZHU,
+        'Figure "Subsampled Gaussian Mechanism", $\\sigma=5$, and figure "Low Privacy Regime", $\\sigma=1$',
+    ),
+    (MANY, "Fig. 1"),
+    (ONE, "Fig. 2"),
+    *((MMCC, start) for start in ("Fig. 1 ", "Fig. 2", "Fig. 3", "Fig. 4", "Figs. 6 and 7", "Fig. 8")),
+    (CONDITIONAL, "Fig. 5"),
+    (CONDITIONAL, "Fig. 8"),
+    ("Choquette-Choo et al. 2024, the Gaussian mechanism", '"unamplified"'),
+    ("Choquette-Choo et al. 2024, last iterate", "composition"),
+    ("Choquette-Choo et al. 2024, last iterate", "last iterate"),
+    ("Choquette-Choo et al. 2024, shuffled tree", "Theorem 5.2"),
+    (SCHEMES, "Balls-in-bins paper, Fig. 1"),
+    (BINS, "Fig. 2(a)"),
+    (BINS, "Fig. 2(b)"),
+    (TRAINING, "Fig. 6"),
+    (TRAINING, "Fig. 7"),
+    (ENCODERS, "Fig. 2(a)"),
+    (ENCODERS, "Fig. 2(b)"),
+    (ENCODERS, "Fig. 3(a)"),
+    (ENCODERS, "Fig. 3(b)"),
+    (ENCODERS, "Fig. 4"),
+    (ENCODERS, "Fig. 5"),
+    (ENCODERS, "Appendix B, Figs. 8 to 25"),
+]
 
 
 def test_errata_are_complete():
@@ -38,3 +86,32 @@ def test_errata_fault_is_seen(old, new, seen):
     assert old in ERRATA
     problems = source_checks.errata_problems(ERRATA.replace(old, new))
     assert any(problem.startswith(seen) or seen in problem for problem in problems), problems
+
+
+def test_ledger_is_complete():
+    problems = source_checks.ledger_problems(LEDGER, ITEMS)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "seen"),
+    [
+        (
+            "| Fig. 2: the same for fixed batch size",
+            "| The same for fixed batch size",
+            f"{GANESH}: no row for Fig. 2",
+        ),
+        ("| an inequality |", "| |", "an empty cell"),
+        ("| an inequality |", "|", "3 cells"),
+        ("none: we cannot tell what is stated", "unknown", "neither a link nor a reason"),
+        ("#the-slope-of-the-noise", "#the-slope", "has no section #the-slope"),
+        ("results/mmcc_speed.txt", "results/mmcc.txt", "mmcc.txt does not exist"),
+        ("$.2590$", "$.2591$", "no linked section shows .2591"),
+        (".548,.239,.109", ".548,.239,.107", "no linked section shows .107"),
+        ("a summary of later work, nothing computed", "asserted", "no linked section asserts anything"),
+    ],
+)
+def test_ledger_fault_is_seen(old, new, seen):
+    assert old in LEDGER
+    problems = source_checks.ledger_problems(LEDGER.replace(old, new), ITEMS)
+    assert any(seen in problem for problem in problems), problems
