@@ -7,7 +7,7 @@ begins. Here that becomes a class, which book.css dresses:
     expect, read  a paragraph that begins with **Expect.** or **Read.**
     check         a code cell with an assertion
     breaks        a section or paragraph about what breaks when an assumption is dropped
-    card          a table whose header row is empty, as in the assumptions; the row itself goes
+    facts         a table whose header row is empty, as in the assumptions; the row itself goes
 """
 
 import re
@@ -50,7 +50,7 @@ def mark(app, doctree, docname):
         for head in list(table.findall(nodes.thead)):
             if not head.astext().strip():
                 head.parent.remove(head)
-                table["classes"].append("card")
+                table["classes"].append("facts")
 
 
 def setup(app):

@@ -5,8 +5,8 @@
   const { PoissonDPSGD, NoBracketError, calibrate, groupLemma } = window.PrivacyAccountant;
   const form = document.getElementById("calculator");
   if (!form) return;
-  const field = (name) => form.elements[name];
-  const part = (name) => document.getElementById("calculator-" + name);
+  const { svg: element, row, UNUSABLE } = window.LivePage;
+  const { field, part, complain, save, restore } = window.LivePage.of(form);
   const PLOTTED = 16; // group sizes on the plot
 
   // What each field may hold: [name, label, whole number, allowed range as a test, and in words]
@@ -22,29 +22,24 @@
   };
 
   function shown(name) {
-    const row = field(name).closest(".calculator-field");
-    return !row.hidden;
+    return !field(name).closest(".calculator-field").hidden;
   }
 
   /** The numbers of the visible fields, or null; what is wrong is said beside the field. */
   function read() {
     const values = {};
     let good = true;
-    const complain = (name, message) => {
-      const note = part(name + "-error");
-      note.textContent = message;
-      field(name).setAttribute("aria-invalid", message ? "true" : "false");
-      if (message) good = false;
-    };
     for (const [name, [label, whole, allowed, words]] of Object.entries(RULES)) {
       if (!shown(name)) { complain(name, ""); continue; }
       const text = field(name).value.trim(), x = Number(text);
       const fine = text !== "" && Number.isFinite(x) && (!whole || Number.isInteger(x)) && allowed(x);
       complain(name, fine ? "" : `The ${label} must be ${words}; got “${text || "nothing"}”.`);
+      good = good && fine;
       values[name] = x;
     }
     if (good && shown("batch") && values.batch > values.records) {
       complain("records", `The number of records must be at least the batch size, ${values.batch}; got “${values.records}”.`);
+      good = false;
     }
     if (!good) return null;
     if (shown("batch")) values.q = values.batch / values.records;
@@ -103,11 +98,11 @@
   function tabulate(rows) {
     const body = part("table").tBodies[0];
     body.replaceChildren(...rows.map(([head, ...cells]) => {
-      const row = document.createElement("tr"), first = document.createElement("th");
+      const made = row(cells), first = document.createElement("th");
       first.scope = "row";
       first.textContent = head;
-      row.append(first, ...cells.map((text) => Object.assign(document.createElement("td"), { textContent: text })));
-      return row;
+      made.prepend(first);
+      return made;
     }));
   }
 
@@ -166,26 +161,14 @@
     setTimeout(step, 300);
   }
 
-  function element(name, attributes, text) {
-    const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    if (text !== undefined) node.textContent = text;
-    return node;
-  }
-
   function draw(points) {
     const svg = part("plot"), width = 640, height = 360, left = 76, right = 150, top = 20, bottom = 50;
     const values = points.flatMap((p) => [p.exact, p.lemma]).filter((x) => x !== null && x > 0);
     svg.replaceChildren();
     svg.classList.remove("calculator-waiting");
     const body = part("points").tBodies[0];
-    body.replaceChildren(...points.map((p) => {
-      const row = document.createElement("tr");
-      for (const text of [p.k, ...[p.exact, p.lemma].map((x) => (x === null ? "no bracket here" : rounded(x, 6, 1)))]) {
-        row.append(Object.assign(document.createElement("td"), { textContent: text }));
-      }
-      return row;
-    }));
+    const shownBound = (x) => (x === null ? "no bracket here" : rounded(x, 6, 1));
+    body.replaceChildren(...points.map((p) => row([p.k, shownBound(p.exact), shownBound(p.lemma)])));
     if (!values.length) {
       svg.append(element("text", { x: left, y: height / 2 }, "Nothing to draw: ε is 0, or no bracket closes."));
       return;
@@ -233,25 +216,8 @@
     show("epsilon", noise);
   }
 
-  function address() {
-    const state = new URLSearchParams();
-    for (const name of ["unknown", "given", ...Object.keys(RULES)]) {
-      if (name === "unknown" || name === "given" || shown(name)) state.set(name, field(name).value.trim());
-    }
-    return "#" + state.toString();
-  }
-
-  function restore() {
-    const state = new URLSearchParams(location.hash.slice(1));
-    for (const [name, value] of state) {
-      const target = name === "unknown" || name === "given" || name in RULES ? field(name) : null;
-      if (!target) continue;
-      if (target instanceof RadioNodeList) {
-        const option = [...target].find((button) => button.value === value);
-        if (option) option.checked = true;
-      } else target.value = value;
-    }
-  }
+  const STATE = ["unknown", "given", ...Object.keys(RULES)];
+  const load = () => restore((name) => STATE.includes(name));
 
   function update() {
     form.setAttribute("aria-busy", "false");
@@ -259,15 +225,14 @@
     const values = read();
     if (!values) {
       drawing++;
-      say("Some numbers cannot be used; what is wrong stands beside the fields.");
+      say(UNUSABLE);
       tabulate([]);
       part("plot").replaceChildren();
       part("points").tBodies[0].replaceChildren();
       part("python").textContent = "";
       return;
     }
-    const here = address();
-    if (location.hash !== here) history.replaceState(null, "", here);
+    save(STATE.filter((name) => !(name in RULES) || shown(name)));
     const sigma = answer(values);
     if (sigma !== null) plot(values, sigma);
     else { drawing++; part("plot").replaceChildren(); part("points").tBodies[0].replaceChildren(); }
@@ -281,7 +246,7 @@
     waiting = setTimeout(update, 120);
   });
   form.addEventListener("submit", (event) => { event.preventDefault(); update(); });
-  window.addEventListener("hashchange", () => { restore(); update(); });
-  restore();
+  window.addEventListener("hashchange", () => { load(); update(); });
+  load();
   update();
 })();

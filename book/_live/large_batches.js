@@ -22,8 +22,9 @@
   window.LargeBatches = { effectiveNoise, RATES };
   const form = document.getElementById("batches");
   if (!form) return;
-  const field = (name) => form.elements[name];
-  const part = (name) => document.getElementById("batches-" + name);
+  const { svg: element, row, UNUSABLE } = window.LivePage;
+  const { field, part, complain, save, restore } = window.LivePage.of(form);
+  const STATE = ["epsilon", "delta", "steps"];
 
   function read() {
     const problems = { epsilon: "", delta: "", steps: "" };
@@ -35,10 +36,7 @@
     if (!(steps.length <= 6 && steps.every((T) => Number.isInteger(T) && T >= 1 && T <= 1e6))) {
       problems.steps = `The numbers of steps must be at most six whole numbers from 1 to 1,000,000, with commas between; got “${field("steps").value}”.`;
     }
-    for (const [name, text] of Object.entries(problems)) {
-      part(name + "-error").textContent = text;
-      field(name).setAttribute("aria-invalid", text ? "true" : "false");
-    }
+    for (const [name, text] of Object.entries(problems)) complain(name, text);
     return Object.values(problems).some(Boolean) ? null : { epsilon, delta, steps };
   }
 
@@ -50,11 +48,10 @@
     if (!asked) {
       form.setAttribute("aria-busy", "false");
       part("picture").replaceChildren();
-      part("summary").textContent = "Some numbers cannot be used; what is wrong stands beside the fields.";
+      part("summary").textContent = UNUSABLE;
       return;
     }
-    const here = "#" + new URLSearchParams({ epsilon: field("epsilon").value.trim(), delta: field("delta").value.trim(), steps: field("steps").value.trim() });
-    if (location.hash !== here) history.replaceState(null, "", here);
+    save(STATE);
     const work = asked.steps.flatMap((T) => RATES.map((q) => [T, q])), curves = new Map(asked.steps.map((T) => [T, []]));
     part("progress").max = work.length;
     part("progress").hidden = false;
@@ -87,12 +84,7 @@
     const high = Math.max(1.2, ...values), low = Math.min(0.9, ...values);
     const x = (q) => left + (Math.log10(q) + 3) / 3 * (width - left - right);
     const y = (v) => height - bottom - Math.log(v / low) / Math.log(high / low) * (height - top - bottom);
-    const add = (name, attributes, text) => {
-      const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-      for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-      if (text !== undefined) node.textContent = text;
-      svg.append(node);
-    };
+    const add = (...made) => svg.append(element(...made));
     const ticks = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].filter((v) => v >= low && v <= high);
     for (const v of ticks) {
       add("line", { x1: left, x2: width - right, y1: y(v), y2: y(v), class: "calculator-grid" });
@@ -109,12 +101,10 @@
       add("polyline", { points: points.map(([q, v]) => `${x(q)},${y(v)}`).join(" "), ...look });
       add("line", { x1: key, x2: key + 44, y1: top + 20 + 24 * i, y2: top + 20 + 24 * i, ...look });
       add("text", { x: key + 52, y: top + 25 + 24 * i }, `T = ${T}`);
-      const row = document.createElement("tr");
-      for (const text of [String(T), ...[0.001, 0.01, 0.1].map((q) => {
+      body.append(row([T, ...[0.001, 0.01, 0.1].map((q) => {
         const point = points.find(([rate]) => Math.abs(rate / q - 1) < 1e-9);
         return point ? point[1].toPrecision(4) : "no bracket here";
-      })]) row.append(Object.assign(document.createElement("td"), { textContent: text }));
-      body.append(row);
+      })]));
     });
     const last = series[series.length - 1], first = last[1][0];
     const summary = first
@@ -124,13 +114,10 @@
     svg.setAttribute("aria-label", `Effective noise against the sampling probability, for ${series.length} numbers of steps. ${summary}`);
   }
 
-  function restore() {
-    for (const [name, value] of new URLSearchParams(location.hash.slice(1))) if (["epsilon", "delta", "steps"].includes(name)) field(name).value = value;
-  }
-
+  const load = () => restore((name) => STATE.includes(name));
   form.addEventListener("input", start);
   form.addEventListener("submit", (event) => event.preventDefault());
-  window.addEventListener("hashchange", () => { restore(); start(); });
-  restore();
+  window.addEventListener("hashchange", () => { load(); start(); });
+  load();
   start();
 })();

@@ -82,8 +82,8 @@
 
   const form = document.getElementById("sampling");
   if (!form) return;
-  const field = (name) => form.elements[name];
-  const part = (name) => document.getElementById("sampling-" + name);
+  const { svg: element, UNUSABLE } = window.LivePage;
+  const { field, part, complain, save, restore } = window.LivePage.of(form);
   const RULES = { records: ["number of records", 2, 60], b: ["rounds an epoch", 2, 40], E: ["number of epochs", 1, 8], seed: ["seed", 0, 4294967295] };
 
   for (const [key, { name }] of Object.entries(SCHEMES)) {
@@ -95,8 +95,7 @@
     let good = true;
     for (const [name, [label, least, most]] of Object.entries(RULES)) {
       const text = field(name).value.trim(), x = Number(text), fine = text !== "" && Number.isInteger(x) && x >= least && x <= most;
-      part(name + "-error").textContent = fine ? "" : `The ${label} must be a whole number from ${least} to ${most}; got “${text || "nothing"}”.`;
-      field(name).setAttribute("aria-invalid", fine ? "false" : "true");
+      complain(name, fine ? "" : `The ${label} must be a whole number from ${least} to ${most}; got “${text || "nothing"}”.`);
       good = good && fine;
       values[name] = x;
     }
@@ -107,7 +106,7 @@
     const values = read(), svg = part("picture");
     svg.replaceChildren();
     if (!values) {
-      part("summary").textContent = "Some numbers cannot be used; what is wrong stands beside the fields.";
+      part("summary").textContent = UNUSABLE;
       return;
     }
     const { records: n, b, E, seed } = values, scheme = SCHEMES[field("scheme").value];
@@ -118,12 +117,7 @@
     const width = left + T * cell + right, height = top + n * cell + bottom;
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.style.minWidth = `${Math.min(width, 640)}px`;
-    const add = (name, attributes, text) => {
-      const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-      for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-      if (text !== undefined) node.textContent = text;
-      svg.append(node);
-    };
+    const add = (...made) => svg.append(element(...made));
     rounds.forEach((batch, t) => {
       const bar = sizes[t] / Math.max(...sizes, 1) * (top - 22);
       add("rect", { x: left + t * cell + 2, y: top - 4 - bar, width: cell - 4, height: bar, class: "sampling-size" });
@@ -141,25 +135,17 @@
     const summary = `${scheme.name}: batches of ${range(sizes)} records; each record takes part ${range(counts)} times in ${T} rounds.`;
     part("summary").textContent = summary;
     svg.setAttribute("aria-label", `Who takes part in which round. ${summary}`);
-    const state = new URLSearchParams({ scheme: field("scheme").value });
-    for (const name of Object.keys(RULES)) state.set(name, field(name).value.trim());
-    const here = "#" + state.toString();
-    if (location.hash !== here) history.replaceState(null, "", here);
+    save(["scheme", ...Object.keys(RULES)]);
   }
 
-  function restore() {
-    for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
-      if (name === "scheme" ? value in SCHEMES : name in RULES) field(name).value = value;
-    }
-  }
-
+  const load = () => restore((name, value) => (name === "scheme" ? value in SCHEMES : name in RULES));
   form.addEventListener("input", draw);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     field("seed").value = String(Math.floor(Math.random() * 1e6));
     draw();
   });
-  window.addEventListener("hashchange", () => { restore(); draw(); });
-  restore();
+  window.addEventListener("hashchange", () => { load(); draw(); });
+  load();
   draw();
 })();

@@ -192,7 +192,7 @@ def test_the_address_holds_the_numbers(chromium, calculator):
     assert "steps=1234" in where
     other = chromium.new_page()
     other.goto(where)
-    other.wait_for_function("document.getElementById('calculator-table').dataset.result !== undefined")
+    other.wait_for_function("() => document.getElementById('calculator-table').dataset.result !== undefined")
     assert result(other) == expected
     assert other.input_value("#f-records") == "50000"
     other.close()
@@ -207,7 +207,7 @@ def test_the_noise_is_found(calculator):
 
 
 def test_the_plot_has_a_table_beside_it(calculator):
-    calculator.wait_for_function("document.querySelectorAll('#calculator-points tbody tr').length === 16")
+    calculator.wait_for_function("() => document.querySelectorAll('#calculator-points tbody tr').length === 16")
     rows = calculator.locator("#calculator-points tbody tr")
     third = [float(text) for text in rows.nth(2).locator("td").all_text_contents()]
     assert third[1] == pytest.approx(dplib.PoissonDPSGD(1, 0.01, 2000, 3).epsilon(1e-6).upper, rel=1e-5)
@@ -229,5 +229,5 @@ def test_the_keyboard_reaches_every_field(calculator):
 def test_it_works_from_the_disk(chromium, html):
     page = chromium.new_page()
     page.goto((html / PAGE).as_uri())
-    page.wait_for_function("document.getElementById('calculator-answer').textContent.includes('ε ≤')")
+    page.wait_for_function("() => document.getElementById('calculator-answer').textContent.includes('ε ≤')")
     page.close()
