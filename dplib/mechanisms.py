@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass, replace
 
 from . import _validate as check
-from . import accounting, conditional, contour, mixtures, renyi
+from . import accounting, conditional, mixtures, renyi
 from ._balls_in_bins import BallsInBins
 from .results import Bracket, NoBracketError, UpperBound
 
@@ -178,7 +178,7 @@ _LARGE_EPSILON = 0.15  # above it a larger share is tried, below it a smaller on
 _MARGIN = 1e-5
 # Width of the composition's bracket that is good enough next to the tail bounds.
 _TOLERANCE = 1e-4
-_NEGLIGIBLE = 25.0  # of the log of delta, below that of delta_1
+_FAR, _NEGLIGIBLE = 20.0, 25.0  # epsilon; log of delta below that of delta_1
 
 
 @dataclass(frozen=True)
@@ -379,15 +379,15 @@ class MatrixMechanism:
 
 def _negligible(pairs, epsilon, direction, delta_1):
     """A Renyi bound on delta that is nothing beside delta_1, or None: so far out the other accountants are slow."""
-    side, log_delta = check.side(direction), math.log(delta_1) - _NEGLIGIBLE
-    try:
-        if contour.Chernoff(pairs, side).log_delta(epsilon) > log_delta:
-            return None
-        order = 1 + (1 - log_delta) / max(epsilon, 1.0)
-        bound = renyi.log_delta(renyi.composition_curve(pairs, side), epsilon, orders=[order])[0]
-    except (NoBracketError, ValueError):
+    if epsilon < _FAR:
         return None
-    return math.exp(bound) if bound < log_delta else None
+    most = math.log(delta_1) - _NEGLIGIBLE
+    curve = renyi.composition_curve(pairs, check.side(direction))
+    try:
+        bound = renyi.log_delta(curve, epsilon)[0]
+    except NoBracketError:
+        return None
+    return math.exp(bound) if bound < most else None
 
 
 def _between(low, high, known):

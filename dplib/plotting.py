@@ -12,6 +12,8 @@ Matplotlib is imported inside the functions: `import dplib` stays light.
 
 from __future__ import annotations
 
+from . import _validate as check
+
 WIDTH = 5.6  # inches; about 730 pixels at DPI, so text stays legible when scaled to a phone
 DPI = 130
 FACE = "#ffffff"
@@ -104,8 +106,7 @@ def figure(rows: int = 1, columns: int = 1, *, height: float | None = None, **ke
             raise ValueError(f"{name} must be a whole number >= 1, got {count!r}")
     if height is None:
         height = 0.66 * WIDTH if rows == 1 else 2.3 * rows
-    if not height > 0:
-        raise ValueError(f"height must be > 0 inches, got {height!r}")
+    height = check.real("height", height, above=0)
     return plt.subplots(rows, columns, figsize=(WIDTH, height), **keywords)
 
 

@@ -3,12 +3,24 @@
 import dataclasses
 import json
 import math
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dplib import MatrixMechanism, PoissonDPSGD, calibrate, conditional, gaussian, matrices, mechanisms, truth
+from dplib import (
+    MatrixMechanism,
+    PoissonDPSGD,
+    accounting,
+    calibrate,
+    conditional,
+    gaussian,
+    matrices,
+    mechanisms,
+    mixtures,
+    truth,
+)
 from dplib.results import NoBracketError, UpperBound
 
 DATA = json.loads((Path(__file__).resolve().parents[1] / "data" / "mmcc.json").read_text(encoding="utf-8"))
@@ -345,3 +357,16 @@ def test_bad_encoders_are_refused_when_they_are_made(entry):
     for bad in (np.ones((2, 3)), np.ones((2, 2)), np.diag([1.0, 0.0])):
         with pytest.raises(ValueError, match="array"):
             matrices.dense(bad)
+
+
+def test_far_out_a_renyi_bound_replaces_the_accountants():
+    """Upper bound of what they would say, only where that is nothing beside delta_1, and a delta in a second."""
+    pairs = [(mixtures.binomial(1, 0.01, 0.8), 40)]
+    bound = mechanisms._negligible(pairs, 25.0, "remove", 1e-3)
+    assert accounting.delta(pairs, 25.0, "remove").lower <= bound < 1e-3 * math.exp(-25)
+    assert mechanisms._negligible(pairs, 25.0, "remove", 1e-60) is None
+    assert mechanisms._negligible(pairs, 2.0, "remove", 0.4) is None
+    start = time.process_time()
+    mechanism = MatrixMechanism(matrices.tree_restarts(16, 4), 3.0, 2e-4, tail_bound="pooled")
+    assert mechanism.delta(60.0).upper < 1e-12
+    assert time.process_time() - start < 10

@@ -91,8 +91,8 @@ def test_figure_has_page_width_and_the_grid_asked_for():
         ({"rows": 0}, "rows must be a whole number >= 1"),
         ({"rows": 1.0}, "rows must be a whole number >= 1"),
         ({"columns": True}, "columns must be a whole number >= 1"),
-        ({"height": 0.0}, "height must be > 0 inches"),
-        ({"height": float("nan")}, "height must be > 0 inches"),
+        ({"height": 0.0}, "height must be a finite real number above 0"),
+        ({"height": float("nan")}, "height must be a finite real number above 0"),
     ],
 )
 def test_figure_rejects(arguments, message):
