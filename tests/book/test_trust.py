@@ -1,0 +1,82 @@
+"""The page on trust says what the committed results say: its numbers are computed from them here."""
+
+import json
+import re
+
+import notebook_tools as tools
+import policy
+import pytest
+
+PAGE = tools.ROOT / "book" / "trust.md"
+RESULTS = tools.ROOT / "benchmarks" / "results"
+
+
+def result(name):
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def reference_values():
+    rows = result("reference_values")["tables"]["Values by file"]
+    total, answered, inside, refused = (
+        sum(row[key] for row in rows) for key in ("values", "answered", "inside", "refused")
+    )
+    return f"{total} values: {answered} answered, {inside} inside; {refused} refused"
+
+
+def reliability():
+    rows = result("reliability")["tables"]["Cases (one process each, both directions)"]
+    return f"{len(rows)} cases, {sum(row['verdict'] == 'right' for row in rows)} right"
+
+
+def certificates():
+    claims = result("certificates")["claims"]
+    (claim,) = (claim for claim in claims if "below their reference" in claim["what"])
+    total = re.search(r"of (\d+)", claim["what"])[1]
+    return f"{claim['measured']} of {total} below the reference value"
+
+
+def assertions():
+    """A round number that the chapters exceed, so that a new cell does not change the page."""
+    cells = [cell for path in tools.chapters() for cell in tools.code_cells(tools.read(path))]
+    count = sum(len(re.findall(r"(?m)^\s*assert ", tools.source(cell))) for cell in cells)
+    return f"more than {count // 100 * 100} assertions in {len(tools.chapters())} chapters"
+
+
+def coverage():
+    runner = (tools.ROOT / "scripts" / "run_tests.py").read_text(encoding="utf-8")
+    least = re.search(r"--cov-fail-under=(\d+)", runner)[1]
+    return f"at least {least}% of the lines"
+
+
+def supply_chain():
+    locked = (tools.ROOT / "requirements.txt").read_text(encoding="utf-8")
+    packages = re.split(r"(?m)^(?=[A-Za-z0-9])", locked)[1:]
+    assert all("--hash=sha256:" in package for package in packages)
+    return f"{len(packages)} packages pinned with hashes; {len(policy.KNOWN)} inline scripts"
+
+
+FACTS = [reference_values, reliability, certificates, assertions, coverage, supply_chain]
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_the_page_says_what_the_results_say(fact):
+    assert fact() in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_a_changed_number_is_seen(fact):
+    page = PAGE.read_text(encoding="utf-8")
+    number = re.search(r"\d+", fact())[0]
+    changed = page.replace(fact(), fact().replace(number, str(int(number) + 1), 1))
+    assert changed != page and fact() not in changed
+
+
+def test_every_row_of_the_evidence_has_a_command_and_a_result():
+    table = PAGE.read_text(encoding="utf-8").partition("## The evidence")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+    makefile = (tools.ROOT / "Makefile").read_text(encoding="utf-8")
+    assert len(rows) >= len(FACTS)
+    for question, done, command, outcome in rows:
+        target = re.search(r"`make ([a-z-]+)", command)
+        assert target and re.search(rf"(?m)^{target[1]}:", makefile), command
+        assert min(len(question), len(done), len(outcome)) > 8, question
