@@ -43,7 +43,12 @@ async part => {
     const width = inner ? inner.getBoundingClientRect().width : 0;
     if (room > 0 && width > room) formula.style.fontSize = `${Math.max(45, Math.floor(98 * room / width))}%`;
   }
+  const edge = document.documentElement.clientWidth + 1;
+  const cut = [...part.querySelectorAll('table, pre, img, mjx-math')]
+    .filter(node => node.getBoundingClientRect().right > edge);
+  const named = cut.map(node => `${part.id}: ${node.tagName}: ${node.textContent.trim().slice(0, 60)}`);
   part.classList.remove('current');
+  return named;
 }
 """
 
@@ -160,7 +165,7 @@ def joined(html, source):
     own = (Path(__file__).parent / "print.css").read_text(encoding="utf-8")
     title, author = config["title"], config["author"]
     front = f'<section class="front"><p class="title">{title}</p><p>{author}</p></section>'
-    front += f'<nav class="contents"><p class="title">Contents</p><ol>{"".join(lines)}</ol></nav>'
+    front += f'<nav class="book-contents"><p class="title">Contents</p><ol>{"".join(lines)}</ol></nav>'
     return (
         f'<!doctype html><html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">'
         f"<title>{title}</title>{links}<style>{own}</style></head>"
@@ -250,14 +255,16 @@ def print_book(html, source, output, quiet=False):
         page.evaluate("settings => { window.MathJax = settings }", settings)
         page.add_script_tag(url=(html / "_static" / "mathjax" / "tex-chtml.js").as_uri())
         page.evaluate("async () => { await MathJax.startup.promise }")
-        parts = page.query_selector_all("section.page")
+        parts, cut = page.query_selector_all("section.page"), []
         for part in tqdm(parts, desc="formulas", unit="page", disable=quiet):
-            part.evaluate(SET)
+            cut += part.evaluate(SET)
         page.evaluate("() => document.body.classList.remove('setting')")
         page.evaluate("async () => { await document.fonts.ready }")
         unset = page.evaluate(UNSET)
         if unset:
             raise RuntimeError(f"{len(unset)} formulas are not set, the first: {unset[0]}")
+        if cut:
+            raise RuntimeError("wider than the paper:\n  " + "\n  ".join(cut))
         if not quiet:
             print("printing", flush=True)
         output.parent.mkdir(parents=True, exist_ok=True)
