@@ -76,7 +76,7 @@ def test_every_row_of_the_evidence_has_a_command_and_a_result():
     rows = [line.strip("|").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
     makefile = (tools.ROOT / "Makefile").read_text(encoding="utf-8")
     assert len(rows) >= len(FACTS)
-    for question, done, command, outcome in rows:
+    for question, outcome, done, command in rows:
         target = re.search(r"`make ([a-z-]+)", command)
         assert target and re.search(rf"(?m)^{target[1]}:", makefile), command
         assert min(len(question), len(done), len(outcome)) > 8, question
