@@ -45,7 +45,6 @@ class Coarse:
         total = 0.0
         for (mix, count), h in zip(self.rounds, self.grids):
             power = 1 + c if self.direction == "remove" else -c
-            key = round(math.log(c) * 8) if c > 0 else None
             (low, high) = self.range(mix, power)
             u = np.arange(low, high, h)
             f = power * log_ratio(mix, u) - u * u / 2

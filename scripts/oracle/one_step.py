@@ -236,7 +236,7 @@ def main():
             eps = epsilon_near(mix, direction, target)
             if eps:
                 out.append(value("fixed_batch", params, direction, eps, mix))
-    for n, (s, p) in enumerate(MIXTURES):
+    for s, p in MIXTURES:
         for sigma in ("0.3", "1.5", "50"):
             params = {"sigma": sigma, "sensitivities": s, "probabilities": p, "T": 1}
             mix = mixture_of(params)

@@ -155,9 +155,7 @@ def edges_for(steps, direction, top, setting):
     """Panel edges in tau from the smallest scale that matters up to top."""
     sigma = max(1.0, max(float(s.mix.sigma / min(x for x in s.mix.s if x > 0)) for s in steps))
     ratio = setting["ratio"] / sigma
-    slowest = min(float(s.mix.sigma / max(s.mix.s)) for s in steps)
     edges = [top]
-    mix = steps[0].mix
     while True:
         t = edges[-1]
         t = t * math.exp(-ratio) if t <= 1.0 else max(1.0, t - min(ratio, ratio * t))

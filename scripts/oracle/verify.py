@@ -138,10 +138,10 @@ def reliability():
         best = {}
         for direction in ("remove", "add"):
             if p["q"] == 1.0 or p["T"] == 1:
-                f = (lambda e: mix.hockey_stick(e, direction))
+                f = lambda e, m=mix, d=direction: m.hockey_stick(e, d)
                 if p["q"] == 1.0:
                     mix_all = Mixture([1], [1], mix.sigma / Fraction(math.isqrt(p["T"] * 10**40), 10**20))
-                    f = (lambda e, m=mix_all: m.hockey_stick(e, "remove"))
+                    f = lambda e, m=mix_all: m.hockey_stick(e, "remove")
                 low, high = arb(0), arb(1)
                 while f(high) > p["delta"]:
                     high *= 2
