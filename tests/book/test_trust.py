@@ -48,6 +48,11 @@ def coverage():
     return f"at least {least}% of the lines"
 
 
+def calculator():
+    tests = (tools.ROOT / "tests" / "book" / "test_calculator.py").read_text(encoding="utf-8")
+    return f"on {re.search(r'On ([0-9]+) random settings', tests)[1]} random settings both brackets meet"
+
+
 def supply_chain():
     locked = (tools.ROOT / "requirements.txt").read_text(encoding="utf-8")
     packages = re.split(r"(?m)^(?=[A-Za-z0-9])", locked)[1:]
@@ -55,7 +60,7 @@ def supply_chain():
     return f"{len(packages)} packages pinned with hashes; {len(policy.KNOWN)} inline scripts"
 
 
-FACTS = [reference_values, reliability, certificates, assertions, coverage, supply_chain]
+FACTS = [reference_values, reliability, certificates, assertions, coverage, calculator, supply_chain]
 
 
 @pytest.mark.parametrize("fact", FACTS)
