@@ -1,4 +1,5 @@
-/* Formulas within a line of text that are wider than the line get a class, so that they scroll by themselves. */
+/* Formulas within a line of text that are wider than the line get a class, so that they scroll by themselves.
+   Tables that scroll can be reached by keyboard. */
 (function () {
   function mark() {
     document.querySelectorAll('.bd-article mjx-container:not([display="true"])').forEach(function (node) {
@@ -6,10 +7,14 @@
       var block = node.closest("p, li, td, th, dd, dt, h1, h2, h3, h4, div");
       if (block && node.getBoundingClientRect().width > block.clientWidth) node.classList.add("wide");
     });
+    document.querySelectorAll(".pst-scrollable-table-container").forEach(function (box) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    });
   }
   function start() {
-    if (!window.MathJax || !MathJax.startup || !MathJax.startup.promise) return;
-    MathJax.startup.promise.then(mark);
+    var math = window.MathJax && MathJax.startup && MathJax.startup.promise;
+    (math || Promise.resolve()).then(mark);
     var waiting;
     window.addEventListener("resize", function () {
       clearTimeout(waiting);

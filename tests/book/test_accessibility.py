@@ -38,6 +38,7 @@ def test_no_serious_finding_in_other_modes(tab, address, name, theme, size):
     checks.open_page(tab, f"{address}/{name}")
     report(checks.set_theme(tab, theme))
     tab.set_viewport_size(size)
+    tab.wait_for_timeout(800)  # the theme looks anew which blocks scroll, and lets the keyboard reach them
     report(accessibility.axe_problems(tab))
     report(checks.set_theme(tab, "light") if size == checks.DESKTOP else [])
 
