@@ -2,7 +2,7 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint bench fuzz study lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint bench peers fuzz truth study lock set-repository clean
 
 PY := .venv/bin/python
 ENV := sh scripts/setup.sh
@@ -77,8 +77,19 @@ lint: setup  ## check style with ruff
 bench: setup  ## run every script of benchmarks/, write benchmarks/results/
 	@$(PY) scripts/bench.py $(BENCHMARKS)
 
+peers: setup  ## compare with five other libraries, each in an environment of its own: QUESTIONS="poisson bins" JOBS=2
+	@$(PY) scripts/peers.py $(QUESTIONS) --jobs $(or $(JOBS),1)
+
 fuzz: setup  ## call every function with random arguments (CASES=20000 OUTPUT=fuzz.json)
 	@$(PY) scripts/fuzz.py --cases $(or $(CASES),5000) $(if $(OUTPUT),--output $(OUTPUT))
+
+truth: setup  ## check the seals of the reference tables, compute part of the high-precision table again (ALL=1: all of it)
+	@$(PY) scripts/oracle/truth.py check $(if $(ALL),--all)
+
+mutation: setup  ## plant faults in the accounting core, dangerous and random ones, and see which test fails (BUDGET=600 CPU seconds)
+	@$(PY) scripts/mutation.py dangerous
+	@$(PY) scripts/mutation.py sampled --budget $(or $(BUDGET),600)
+	@$(PY) scripts/mutation.py report
 
 study: setup  ## compute dplib/studies/ again (20 CPU minutes, resumable): STUDIES=encoders JOBS=2
 	@$(PY) scripts/study.py $(STUDIES) --jobs $(or $(JOBS),1)
