@@ -7,43 +7,23 @@ thread. Below the line are the functions that run there; they import nothing of 
 
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from _environments import environment
+
 HERE = Path(__file__).resolve().parent
-VENV = HERE.parent / ".venv-jax-privacy"
+NAME = ".venv-jax-privacy"
 REQUIREMENTS = HERE / "jax_privacy_requirements.txt"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def environment():
-    """The peer's Python; makes its environment when it is missing or of other requirements."""
-    python, stamp = VENV / "bin" / "python", VENV / ".finished"
-    wanted = REQUIREMENTS.read_text(encoding="utf-8")
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted and python.exists():
-        return python
-    print(f"set-up: {VENV.name}, the packages of {REQUIREMENTS.name}", flush=True)
-    shutil.rmtree(VENV, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(python)]
-    variables = dict(os.environ)
-    if variables.get("PIP_CERT"):
-        variables.setdefault("SSL_CERT_FILE", variables["PIP_CERT"])
-    done = subprocess.run([*install, "-r", str(REQUIREMENTS)], env=variables)
-    if done.returncode:  # no uv, or it did not get through
-        install = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        subprocess.run([*install, "-r", str(REQUIREMENTS)], check=True)
-    stamp.write_text(wanted, encoding="utf-8")
-    return python
-
-
 def ask(function, *arguments, timeout=600):
     """function(*arguments) of this file, run in the peer's environment."""
-    command = [str(environment()), str(HERE / "_jax_privacy.py"), function, json.dumps(arguments)]
+    command = [str(environment(NAME, REQUIREMENTS)), str(HERE / "_jax_privacy.py"), function, json.dumps(arguments)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout, env=os.environ | ONE_THREAD
     )
