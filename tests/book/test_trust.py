@@ -53,7 +53,11 @@ def truth():
     values = json.loads((DATA / "truth_values.json").read_text(encoding="utf-8"))["values"]
     kinds = {value["mechanism"] for value in values}
     sealed = (DATA / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
-    return f"{len(values)} values of {len(kinds)} kinds, all inside; {len(sealed)} tables sealed"
+    digits = min(value["digits"] for value in values)
+    return (
+        f"{len(values)} values of {len(kinds)} kinds to at least {digits} digits, all inside; "
+        f"{len(sealed)} tables sealed"
+    )
 
 
 def properties():
