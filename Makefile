@@ -2,7 +2,7 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint bench peers fuzz truth study lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint bench peers fuzz truth mutation study lock set-repository clean
 
 PY := .venv/bin/python
 ENV := sh scripts/setup.sh
