@@ -25,6 +25,7 @@ from property_cases import (
     rounds,
     route,
 )
+from scipy import special
 
 from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, gaussian, renyi
 from dplib._lattice_law import Law, Step
@@ -80,6 +81,14 @@ def test_epsilon_and_delta_are_inverse(question, direction, delta):
     assert at_upper is None or at_upper.lower <= math.log(delta)
     if found.lower > 0:
         assert route("auto", parts, found.lower, direction).upper >= math.log(delta)
+
+
+@examples(8)
+@given(questions(), directions, st.floats(0.1, 0.99))
+def test_epsilon_is_positive_where_delta_at_zero_is_larger(question, direction, share):
+    parts, _ = question
+    delta = share * math.exp(route("auto", parts, 0.0, direction).lower)
+    assert answer(accounting.epsilon, parts, delta, direction, tolerance=WIDE).upper > 0
 
 
 # ------------------------------------------------------------ the curve of one composition
@@ -156,7 +165,8 @@ def test_scale_does_not_matter(name, question, direction, factor):
 def test_redundant_components_do_not_matter(name, question, direction):
     [(mixture, steps)], epsilon = question
     s, p = mixture.sensitivities, mixture.probabilities
-    padded = Mixture([*s, *s, s[-1] + 1], [*(p / 2), *(p / 2), 0.0], mixture.noise_multiplier)
+    share = np.linspace(0.1, 0.6, len(s))
+    padded = Mixture([*s, *s, s[-1] + 1], [*(p * share), *(p * (1 - share)), 0.0], mixture.noise_multiplier)
     assert agree(route(name, [(mixture, steps)], epsilon, direction), route(name, [(padded, steps)], epsilon, direction))
 
 
@@ -185,6 +195,18 @@ def test_a_gaussian_part_is_the_same_in_pieces(question, mu, direction, data):
     assert agree(
         route("auto", [*parts, (one, 1)], epsilon, direction), route("auto", [*parts, (four, 4)], epsilon, direction)
     )
+
+
+@examples(40)
+@given(st.one_of(mixtures(), st.builds(binomial, st.integers(1, 12), logs(1e-4, 0.99), logs(0.2, 20.0))))
+def test_posterior_variance_stays_below_its_bound(mixture):
+    """The strip in which R(u + iv) has no zero rests on it; where two components are equally likely it is largest."""
+    a, log_p = mixture.shifts, mixture.log_probabilities
+    low, high = np.triu_indices(len(a), 1)
+    u = (a[high] + a[low]) / 2 - (log_p[high] - log_p[low]) / (a[high] - a[low])
+    weights = special.softmax(log_p + np.outer(u, a) - a * a / 2, axis=1)
+    variance = weights @ a**2 - (weights @ a) ** 2
+    assert variance.max() <= mixture.variance_bound * (1 + 1e-9)
 
 
 # ------------------------------------------------------------ what can only cost more
