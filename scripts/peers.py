@@ -150,7 +150,7 @@ def listing(record):
             if row["question"] == question.name:
                 verdict = peers_page.verdict(row, peers_page.reference(rows, row), question.quantity)
                 text.append(f"  {line(row)}" + (f" -> {verdict}" if verdict else ""))
-        text += [f"  {name:14s} not offered: {reason}" for name, reason in question.absent.items()]
+        text += [f"  {name:14s} no answer: {reason}" for name, reason in question.absent.items()]
     text += ["", "Versions: " + ", ".join(f"{name} {number}" for name, number in record["versions"].items()) + "."]
     return "\n".join(text) + "\n"
 

@@ -60,7 +60,7 @@ def verdict(row, reference, quantity):
             return f"{_percent(1 - value / lower)} too small"
         if value <= upper * (1 + EQUAL):
             return "equal"
-        return f"{_percent(value / upper - 1)} above"
+        return f"{value / upper:.3g} times as large" if value > 11 * upper else f"{_percent(value / upper - 1)} above"
     if direction == "estimate":
         error = math.hypot(row["standard_error"], reference.get("standard_error", 0.0))
         # Without a single sample in the tail there is no standard error either.
@@ -72,8 +72,6 @@ def verdict(row, reference, quantity):
 
 
 def _percent(share):
-    if share >= 10:
-        return f"{share + 1:.3g} times"
     return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.3g}%"
 
 
@@ -169,7 +167,7 @@ def pending(record):
 def summary(rows):
     """Counts for each accountant that claims upper bounds on epsilon."""
     lines = [
-        "| Accountant | questions | valid and equal to dplib's | valid and larger | too small | no answer |",
+        "| Accountant | settings | valid and equal to dplib's | valid and larger | too small | no answer |",
         "|---|---|---|---|---|---|",
     ]
     asked = [question for question in QUESTIONS if question.quantity == "epsilon"]
@@ -181,7 +179,7 @@ def summary(rows):
                 if (row["question"], row["library"], row["accountant"]) != (question.name, library, accountant):
                     continue
                 told = "failure" if "failure" in row else verdict(row, reference(rows, row), "epsilon")
-                told = "above" if told == "no bound" else told
+                told = "above" if told == "no bound" or told.endswith("as large") else told
                 for kind in counts:
                     counts[kind] += told.endswith(kind)
         total = sum(counts.values())

@@ -24,7 +24,7 @@ def bracket_poisson(sigma, q, steps, delta, group=1):
     return _bracket(dplib.PoissonDPSGD(sigma, q, steps, group).epsilon(delta))
 
 
-bracket_group = bracket_fourier = bracket_poisson
+bracket_group = bracket_prv = bracket_fourier = bracket_poisson
 
 
 def bracket_fixed(sigma, batch, records, steps, delta):

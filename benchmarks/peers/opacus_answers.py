@@ -45,5 +45,5 @@ def rdp_gaussian(sigma, steps, delta):
 
 
 def rdp_renyi(sigma, q, order):
-    value = rdp.compute_rdp(q=q, noise_multiplier=sigma, steps=1, orders=order)
-    return {"direction": "value", "value": float(value)}
+    value = rdp.compute_rdp(q=q, noise_multiplier=sigma, steps=1, orders=[order])
+    return {"direction": "value", "value": float(value[0])}

@@ -9,7 +9,7 @@ def _bounds(variable, steps, delta):
     return {"direction": "upper", "value": float(upper), "lower": float(lower), "estimate": float(value)}
 
 
-def prv_poisson(sigma, q, steps, delta):
+def prv_prv(sigma, q, steps, delta):
     variable = PoissonSubsampledGaussianMechanism(sampling_probability=q, noise_multiplier=sigma)
     return _bounds(variable, steps, delta)
 

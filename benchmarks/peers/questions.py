@@ -40,6 +40,21 @@ _NO_GROUP = "one record; a group only through the black-box lemma, which is left
 _NO_MATRIX = "no correlated noise"
 _COMPOSES = "composes with dp_accounting's PLD, whose answers stand here"
 
+_DPSGD = _settings(
+    ("sigma", "q", "steps", "delta"),
+    (1.0, 0.01, 2000, 1e-6),
+    (1.1, 0.004, 15_000, 1e-5),
+    (0.8, 0.2, 1, 1e-6),
+    (10.0, 0.5, 1000, 1e-6),
+    (0.7, 0.05, 2000, 1e-6),
+    (0.5, 0.01, 2000, 1e-12),
+    (1.0, 0.01, 2000, 1e-10),
+    (1.0, 0.01, 2000, 1e-14),
+    (1.0, 0.05, 10_000, 1e-12),
+    (1.0, 1e-4, 10**6, 1e-6),
+    (1000.0, 0.01, 2000, 1e-6),
+)
+
 QUESTIONS = (
     Question(
         "poisson",
@@ -48,27 +63,24 @@ QUESTIONS = (
         (
             ("dplib", "bracket"),
             ("dp_accounting", "pld"),
-            ("prv-accountant", "prv"),
             ("Opacus", "prv"),
             ("dp_accounting", "rdp"),
             ("Opacus", "rdp"),
             ("autodp", "rdp"),
         ),
-        _settings(
-            ("sigma", "q", "steps", "delta"),
-            (1.0, 0.01, 2000, 1e-6),
-            (1.1, 0.004, 15_000, 1e-5),
-            (0.8, 0.2, 1, 1e-6),
-            (10.0, 0.5, 1000, 1e-6),
-            (0.7, 0.05, 2000, 1e-6),
-            (0.5, 0.01, 2000, 1e-12),
-            (1.0, 0.01, 2000, 1e-10),
-            (1.0, 0.01, 2000, 1e-14),
-            (1.0, 0.05, 10_000, 1e-12),
-            (1.0, 1e-4, 10**6, 1e-6),
-            (1000.0, 0.01, 2000, 1e-6),
-        ),
-        {"jax-privacy": _COMPOSES},
+        _DPSGD,
+        {"jax-privacy": _COMPOSES, "prv-accountant": "in the next table"},
+    ),
+    Question(
+        "prv",
+        "The same by prv-accountant",
+        "epsilon",
+        (("dplib", "bracket"), ("prv-accountant", "prv")),
+        _DPSGD,
+        {
+            **dict.fromkeys(("dp_accounting", "autodp", "Opacus"), "in the table above"),
+            "jax-privacy": _COMPOSES,
+        },
     ),
     Question(
         "fourier",
@@ -77,7 +89,7 @@ QUESTIONS = (
         (("dplib", "bracket"), ("autodp", "fourier")),
         _settings(("sigma", "q", "steps", "delta"), (0.8, 0.2, 1, 1e-6), (1.0, 0.01, 2000, 1e-6)),
         {
-            **dict.fromkeys(("dp_accounting", "prv-accountant", "Opacus"), "stands in the table above"),
+            **dict.fromkeys(("dp_accounting", "prv-accountant", "Opacus"), "in the tables above"),
             "jax-privacy": _COMPOSES,
         },
     ),
@@ -199,8 +211,8 @@ QUESTIONS = (
             ("sigma", "rounds", "separation", "probability", "bands", "epsilon"), (3.0, 128, 8, 0.125, 8, 1.0)
         ),
         {
-            "dplib": "not offered: it has cyclic Poisson sampling and balls in bins",
-            **dict.fromkeys(("dp_accounting", "prv-accountant", "autodp", "Opacus"), "not offered"),
+            "dplib": "cyclic Poisson sampling and balls in bins only",
+            **dict.fromkeys(("dp_accounting", "prv-accountant", "autodp", "Opacus"), _NO_MATRIX),
         },
         120,
     ),
