@@ -66,6 +66,26 @@ def properties():
     return f"{count} properties, no exception"
 
 
+def statistics():
+    rows = result("coverage_study")["tables"]["Failures, with the 95% interval of their frequency"]
+    return f"{sum(row['holds'] for row in rows)} of {len(rows)} statements within what they state"
+
+
+def determinism():
+    report = (RESULTS / "determinism.txt").read_text(encoding="utf-8")
+    count = int(re.match(r"(\d+) results", report)[1])
+    assert all(f"two {what}: the same bit for bit ({count} bit" in report for what in ("threads", "workers"))
+    digits = set(re.findall(r"Python 3\.1[23].*: the same to (\d+) digits", report))
+    return f"{count} results: bit for bit with 1 and 2 threads and workers; to {', '.join(digits)} digits"
+
+
+def peers():
+    found = result("peers")
+    others = [row for row in found["rows"] if row["library"] != "dplib"]
+    silent = sum("failure" in row for row in others)
+    return f"{len(found['versions']) - 1} libraries, {len(others)} questions, {silent} without an answer"
+
+
 def calculator():
     tests = (tools.ROOT / "tests" / "book" / "test_calculator.py").read_text(encoding="utf-8")
     return f"on {re.search(r'On ([0-9]+) random settings', tests)[1]} random settings both brackets meet"
@@ -86,6 +106,9 @@ FACTS = [
     coverage,
     truth,
     properties,
+    statistics,
+    determinism,
+    peers,
     calculator,
     supply_chain,
 ]
