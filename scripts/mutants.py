@@ -88,7 +88,7 @@ DANGEROUS = [
     Mutant("lattice: epsilon rounded up to the grid", "_lattice_sum", "n = math.floor((epsilon - self.origin) / h)", "n = math.ceil((epsilon - self.origin) / h)", _COARSE),
     Mutant("lattice: aliases not taken off the lower end", "_lattice_sum", "left = value - slack - math.exp(min(self._log_aliasing(epsilon) - lead, 700.0))", "left = value - slack", ("test_lattice.py", *_COARSE)),
     Mutant("lattice: tilt of the masses forgotten", "_lattice_sum", "lead = self.log_moment - c * at", "lead = self.log_moment - c * epsilon", _COARSE),
-    Mutant("lattice: low losses dropped from the upper law", "_lattice_law", "self._add(self.upper, at, step.log_low_tail)", "pass", ("test_lattice.py",)),
+    Mutant("lattice: low losses dropped from the upper law", "_lattice_law", "self._add(self.upper, at, step.log_low_tail)", "pass", _of(PROPERTIES, "test_what_lies_below_the_window_is_kept_by_the_upper_law")),
     Mutant("lattice: high losses dropped from the upper law", "_lattice_law", "self.log_infinite = step.log_high_tail", "self.log_infinite = -math.inf", ("test_lattice.py", *_COARSE)),
     Mutant("lattice: low losses rounded down", "_lattice_law", "at = math.ceil((step.low - offset) / h)", "at = math.floor((step.low - offset) / h)", ("test_lattice.py", *_LAWS)),
     Mutant("lattice: all mass rounded down", "_lattice_law", "upper[1:] += math.exp(c * h) * share[:-1]", "upper[:-1] += share[:-1]", _LAWS),

@@ -32,7 +32,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "mutation.json"
-SECONDS = 60  # CPU time after which a mutant counts as noticed: the tests take a fraction of it
+SECONDS = 60  # CPU time after which a mutant is left undecided: it counts as not killed
 SEED = 1
 
 # Test files that are asked for a random mutant of a module, the quickest and most telling first.
@@ -162,6 +162,13 @@ class _Verdict:
     def __init__(self):
         self.failed = None
 
+    def pytest_sessionstart(self, session):
+        # The first example that fails is enough: none is made smaller.
+        from hypothesis import Phase, settings
+
+        settings.register_profile("mutants", settings.get_profile("book"), phases=[Phase.explicit, Phase.generate])
+        settings.load_profile("mutants")
+
     def pytest_runtest_logreport(self, report):
         if report.failed and self.failed is None:
             self.failed = report.nodeid.removeprefix("tests/unit/")
@@ -208,6 +215,11 @@ def load():
     return json.loads(RESULTS.read_text()) if RESULTS.exists() else {"dangerous": {}, "sampled": {}}
 
 
+def is_killed(found):
+    """Whether a test failed; one that ran into the time limit says nothing."""
+    return found["killed_by"] not in (None, "time")
+
+
 def record(section, name, found):
     """Add one result to the file; several runs may share it."""
     with open(Path(tempfile.gettempdir()) / "dplib-mutation.lock", "w") as lock:
@@ -241,13 +253,13 @@ def dangerous(part, parts, fresh, only):
         source = apply(mutant, source_of(mutant.module))
         key = digest(source + " ".join(mutant.tests))
         old = load()["dangerous"].get(mutant.name)
-        if old and old["digest"] == key and old["killed_by"] and not fresh:
+        if old and old["digest"] == key and is_killed(old) and not fresh:
             continue
         killed_by, spent = run_mutant(mutant.module, source, mutant.tests)
         found = {"module": mutant.module, "killed_by": killed_by, "cpu_seconds": spent, "digest": key}
         record("dangerous", mutant.name, found)
         tell(killed_by, spent, f"{mutant.module}: {mutant.name}")
-    return sum(not found["killed_by"] for found in load()["dangerous"].values())
+    return sum(not is_killed(found) for found in load()["dangerous"].values())
 
 
 def tell(killed_by, spent, what):
@@ -290,8 +302,9 @@ def report(results):
     from mutants import DANGEROUS, SURVIVORS
 
     known = [(mutant, results["dangerous"].get(mutant.name)) for mutant in DANGEROUS]
-    killed = sum(bool(found and found["killed_by"]) for _, found in known)
-    lines = [f"Dangerous mutants (scripts/mutants.py): {killed} of {len(known)} killed by the tests named for them.", ""]
+    killed = sum(is_killed(found) for _, found in known if found)
+    run = sum(found is not None for _, found in known)
+    lines = [f"Dangerous mutants (scripts/mutants.py): {len(known)}, of which {run} were run and {killed} killed by the tests named for them.", ""]
     for mutant, found in known:
         by = (found["killed_by"] or "SURVIVED") if found else "not run"
         lines.append(f"{mutant.module:14} {mutant.name:58} {by}")
@@ -299,8 +312,8 @@ def report(results):
     lines += ["", f"Random mutants: {len(rows)} of {len(sample())} places x changes, drawn with seed {SEED}.", ""]
     for module in CORE:
         mine = [found for name, found in rows.items() if name.split(":")[0] == module]
-        lines.append(f"{module:14} {sum(bool(found['killed_by']) for found in mine):4} of {len(mine):4} killed")
-    alive = {name: found for name, found in rows.items() if not found["killed_by"]}
+        lines.append(f"{module:14} {sum(map(is_killed, mine)):4} of {len(mine):4} killed")
+    alive = {name: found for name, found in rows.items() if not is_killed(found)}
     total = len(rows) - len(alive)
     lines += [f"{'all':14} {total:4} of {len(rows):4} killed", "", "Survivors:", ""]
     for name, found in sorted(alive.items()):
@@ -343,7 +356,7 @@ def main():
     results = load()
     found = results["sampled"].values()
     print(f"dangerous: {len(results['dangerous'])} mutants, {survivors} not killed by their tests")
-    print(f"sampled: {len(found)} of {len(sample())}, {sum(bool(x['killed_by']) for x in found)} killed")
+    print(f"sampled: {len(found)} of {len(sample())}, {sum(map(is_killed, found))} killed")
     return 1 if survivors else 0
 
 

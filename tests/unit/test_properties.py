@@ -380,6 +380,21 @@ def test_lattice_laws_lie_on_the_right_side_everywhere(mixture, direction, cells
         assert np.all(sign * (curve - truth) >= -1e-10 * truth - 1e-13)
 
 
+@examples(10)
+@given(mixtures(3.0), st.sampled_from([20, 60, 200]), logs(0.05, 4.0), st.floats(-2, 1))
+def test_what_lies_below_the_window_is_kept_by_the_upper_law(mixture, cells, c, start):
+    """The window usually leaves out 1e-22; here it leaves out much, which must not lower the curve."""
+    step = Step(mixture, 1, "remove", -60.0)
+    step.u_low, step.low = start, float(mixture.log_ratio(np.array([start]))[0])
+    step.log_low_tail = step._log_tail(start, False)
+    law = Law(step, (step.high - step.low) / cells, c)
+    losses = law.losses()
+    epsilon = np.linspace(losses[0], losses[-1], 101)
+    curve = np.maximum(0.0, -np.expm1(epsilon[:, None] - losses)) @ (law.upper * np.exp(law.scale - c * losses))
+    truth = np.exp(mixture.log_hockey_stick(epsilon, "remove"))
+    assert np.all(curve + math.exp(law.log_infinite) >= truth * (1 - 1e-10) - 1e-13)
+
+
 # ------------------------------------------------------------ Renyi divergences
 
 
