@@ -15,7 +15,7 @@ import peers  # noqa: E402
 import peers_page  # noqa: E402
 from questions import LIBRARIES, QUESTIONS  # noqa: E402
 
-PENDING = {"prv", "fourier", "group", "unamplified", "amplified"}  # questions that wait for a run
+PENDING = {"amplified", "fourier", "unamplified"}  # questions that wait for a run
 
 
 @pytest.fixture(scope="module")
