@@ -54,8 +54,8 @@ class BallsInBins:
     >>> encoder = matrices.optimal_counting(64, bands=4)
     >>> training = BallsInBins(encoder, noise_multiplier=6.0, batches_per_epoch=16, epochs=4)
     >>> guess = training.epsilon(delta=1e-5)
-    >>> print(f"about {guess.value:.2f}: an {type(guess).__name__}, no guarantee")
-    about 0.67: an Estimate, no guarantee
+    >>> print(f"about {guess.value:.1f}: an {type(guess).__name__}, no guarantee")
+    about 0.7: an Estimate, no guarantee
     >>> independent = BallsInBins(matrices.identity(64), noise_multiplier=6.0, batches_per_epoch=16, epochs=4)
     >>> type(independent.epsilon(delta=1e-5)).__name__
     'Bracket'

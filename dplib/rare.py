@@ -253,6 +253,8 @@ class _Integral:
             if value < self.aim:
                 break
             period *= 1.15
+        if not best[1]:
+            raise NoBracketError("the split contour's bound on aliasing does not close")
         self.period = best[1]
         self.spacing = 2 * math.pi / self.period
 
