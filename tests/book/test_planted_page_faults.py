@@ -192,7 +192,7 @@ BROWSER_FAULTS = {
         keyboard,
         "intro.html",
         "</head>",
-        "<style>*:focus-visible, .sd-card { outline: none !important }</style></head>",
+        "<style>:is(#stronger, *):focus-visible, :is(#stronger, .sd-card) { outline: none !important }</style></head>",
     ),
     "dead menu": (
         menu,

@@ -86,6 +86,12 @@ def peers():
     return f"{len(found['versions']) - 1} libraries, {len(others)} questions, {silent} without an answer"
 
 
+def mutation():
+    found = result("mutation")["dangerous"]
+    killed = sum(bool(one["killed_by"]) for one in found.values())
+    return f"{killed} of {len(found)} dangerous changes tried so far are noticed"
+
+
 def calculator():
     tests = (tools.ROOT / "tests" / "book" / "test_calculator.py").read_text(encoding="utf-8")
     return f"on {re.search(r'On ([0-9]+) random settings', tests)[1]} random settings both brackets meet"
@@ -109,6 +115,7 @@ FACTS = [
     statistics,
     determinism,
     peers,
+    mutation,
     calculator,
     supply_chain,
 ]
