@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import build as builder
@@ -136,15 +137,21 @@ def test_execute_on_a_full_disk(project):
     assert list((project / "notebooks").glob(".*")) == []
 
 
+@contextmanager
+def locked(folder):
+    folder.chmod(0o555)
+    try:
+        yield
+    finally:
+        folder.chmod(0o755)
+
+
 def test_execute_where_nothing_may_be_written(project):
     for path in tools.notebooks(project):
         path.write_text(path.read_text().replace('"stamp": "', '"stamp": "old'))
     before = contents(project / "notebooks")
-    (project / "notebooks").chmod(0o555)
-    try:
+    with locked(project / "notebooks"):
         status, text = finish(execute(project, preexec_fn=without_rights))
-    finally:
-        (project / "notebooks").chmod(0o755)
     assert status == 1
     assert text.count("cannot be written") == 2 and "Permission denied" in text and "Traceback" not in text
     assert contents(project / "notebooks") == before
@@ -199,10 +206,7 @@ def test_build_on_a_full_disk(project):
 
 def test_build_where_nothing_may_be_written(project):
     before = contents(project / "_build")
-    (project / "_build").chmod(0o555)
-    try:
+    with locked(project / "_build"):
         status, text = finish(build(project, preexec_fn=without_rights))
-    finally:
-        (project / "_build").chmod(0o755)
     assert status == 1 and "Permission denied" in text and "Traceback" not in text
     assert contents(project / "_build") == before
