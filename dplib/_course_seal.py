@@ -23,6 +23,7 @@ TOLERANCE = 1e-4
 SMALLEST_TOLERANCE, LARGEST_TOLERANCE = 1e-9, 0.3
 _SHIFTS = 64  # shifts are rounded, so that the last bits of an answer do not change the files
 _COST = {"n": 2**13, "r": 8, "p": 1}  # 8 MB and about 30 ms for one guess
+_MOST_PARTS, _DEEPEST = 10**5, 10  # of an answer: more is a mistake, and would fill the memory
 
 _WORDS = {
     "bool": "True or False",
@@ -37,13 +38,21 @@ class WrongKind(TypeError):
     """An answer is not of the kind that the exercise asks for; the message says what is."""
 
 
-def plain(value):
-    """Arrays and array scalars as Python's own lists and numbers; tuples as lists."""
-    if hasattr(value, "tolist") and not isinstance(value, (str, bytes)):
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    return value
+def plain(answer):
+    """Arrays and array scalars as Python's own lists and numbers; tuples as lists. WrongKind if it is too large."""
+    parts = 0
+
+    def convert(value, depth):
+        nonlocal parts
+        array = hasattr(value, "tolist") and not isinstance(value, (str, bytes, type))
+        parts += getattr(value, "size", 1) if array else len(value) if isinstance(value, (list, tuple)) else 0
+        if parts > _MOST_PARTS or depth > _DEEPEST:
+            raise WrongKind(f"The answer has more than {_MOST_PARTS:,} parts, or is nested more than {_DEEPEST} deep.")
+        if array:
+            value = value.tolist()
+        return [convert(part, depth + 1) for part in value] if isinstance(value, (list, tuple)) else value
+
+    return convert(answer, 0)
 
 
 def describe(form):
@@ -89,7 +98,7 @@ def _leaves(form, answer):
         yield form, _fitting(form, answer)
         return
     if not isinstance(answer, list):
-        raise WrongKind(f"The answer must be {describe(form)}; this is {_shown(answer)}.")
+        raise WrongKind(f"The answer must be {describe(form)}; this is {shown(answer)}.")
     if len(answer) != len(form["items"]):
         raise WrongKind(f"The answer must be {describe(form)}; this one has {len(answer)}.")
     for number, (part, value) in enumerate(zip(form["items"], answer), start=1):
@@ -100,12 +109,17 @@ def _leaves(form, answer):
             raise WrongKind(text.replace("The answer", f"Part {number} of the answer", 1)) from None
 
 
-def _shown(value):
+def shown(value):
+    """An unfit answer in words."""
     if callable(value):
         return "a function: call it"
     if hasattr(value, "upper") and hasattr(value, "lower") and not isinstance(value, str):
         return "a bracket: take one end, .upper or .lower, as the statement says"
-    return f"{value!r} ({type(value).__name__})" if len(repr(value)) < 60 else f"a {type(value).__name__}"
+    try:
+        text = repr(value)
+    except Exception:  # whole numbers of thousands of digits have none, nor have broken classes
+        text = ""
+    return f"{text} ({type(value).__name__})" if 0 < len(text) < 60 else f"a {type(value).__name__}"
 
 
 def _fitting(form, value):
@@ -119,7 +133,7 @@ def _fitting(form, value):
         "number": isinstance(value, Real) and not flag,
     }[kind]
     if not fits:
-        raise WrongKind(f"The answer must be {_WORDS[kind]}; this is {_shown(value)}.")
+        raise WrongKind(f"The answer must be {_WORDS[kind]}; this is {shown(value)}.")
     if kind == "number":
         try:
             value = float(value)

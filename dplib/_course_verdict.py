@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
+from numbers import Number
+
 from . import _course_properties, _course_seal
+from ._time_limit import TooLong, time_limit
+
+_PATIENCE = 9  # seconds for one check; those of the book take under 2
+_ANY = (Exception, SystemExit)  # a reader's code may raise anything; Ctrl+C still interrupts
 
 _GENERAL = (
     "It is none of the usual mistakes. Read again what the statement asks for (kind, unit, direction, precision), "
@@ -14,34 +21,55 @@ def verdict(exercise: dict, identifier: str, answer) -> tuple[bool, str]:
     """(whether the answer is correct, hint). The record is made by `_course_seal`; the name salts its hashes."""
     if answer is None:
         return False, "There is no answer yet (None)."
-    if "property" in exercise:
-        return _property_verdict(identifier, answer)
+    judge = _property_verdict if "property" in exercise else _sealed_verdict
     try:
-        if "arguments" in exercise:
-            answer = _results(answer, exercise["arguments"])
-        for number, record in enumerate([exercise["right"], *exercise["mistakes"]]):
-            hint = _course_seal.unseal(record, exercise["form"], answer, f"{identifier}/{number}")
-            if hint is not None:
-                return number == 0, hint
+        with time_limit(_PATIENCE):
+            return judge(exercise, identifier, answer)
     except _course_seal.WrongKind as error:
         return False, str(error)
+    except TooLong:
+        return False, f"The check ended after {_PATIENCE} s: does a loop never end?"
+    except _ANY as error:
+        return False, f"The check cannot use this answer: {_named(error)}"
+
+
+def _sealed_verdict(exercise, identifier, answer):
+    if "arguments" in exercise:
+        answer = _results(answer, exercise["arguments"])
+    for number, record in enumerate([exercise["right"], *exercise["mistakes"]]):
+        hint = _course_seal.unseal(record, exercise["form"], answer, f"{identifier}/{number}")
+        if hint is not None:
+            return number == 0, hint
     return False, _GENERAL
 
 
-def _property_verdict(identifier, answer):
-    try:
-        hint = _course_properties.find(identifier)(answer)
-    except Exception as error:  # an answer of any kind may come in; the reader needs the reason, not a traceback
-        hint = f"The check cannot use this answer: {type(error).__name__}: {error}"
+def _property_verdict(exercise, identifier, answer):
+    for part in _parts(_course_seal.plain(answer)):
+        if not (isinstance(part, (Number, str)) or callable(part)):
+            shown = _course_seal.shown(part)
+            raise _course_seal.WrongKind(f"The answer must be made of numbers, lists and functions; here is {shown}.")
+    hint = _course_properties.find(identifier)(answer)
     if hint is None:
         return True, ""
     return False, hint[:1].upper() + hint[1:] + ("" if hint.endswith((".", "?", "!")) else ".")
 
 
+def _parts(answer):
+    if not isinstance(answer, list):
+        return [answer]
+    return [inner for part in answer for inner in _parts(part)]
+
+
+def _named(error):
+    """Kind and message of an exception, whatever class the reader's code raised."""
+    return traceback.format_exception_only(error)[-1].strip()
+
+
 def _results(function, arguments):
     """What the reader's function returns for each tuple of arguments."""
     if not callable(function):
-        raise _course_seal.WrongKind(f"The answer must be a function; this is {function!r}.")
+        shown = _course_seal.shown(_course_seal.plain(function))
+        raise _course_seal.WrongKind(f"The answer must be a function; this is {shown}.")
     results = []
     for given in arguments:
         call = f"With the arguments {', '.join(map(repr, given))} the function"
@@ -49,8 +77,8 @@ def _results(function, arguments):
             result = function(*given)
         except NotImplementedError:
             raise _course_seal.WrongKind("The function is not written yet.") from None
-        except Exception as error:
-            raise _course_seal.WrongKind(f"{call} raises {type(error).__name__}: {error}") from None
+        except _ANY as error:
+            raise _course_seal.WrongKind(f"{call} raises {_named(error)}") from None
         if result is None:
             raise _course_seal.WrongKind(f"{call} returns None: does it end in a return statement?")
         results.append(result)

@@ -33,7 +33,8 @@ def check(identifier: str, answer) -> None:
     Notes
     -----
     Numbers are accepted within the tolerance that the statement gives, whole numbers and fractions only
-    exactly, texts without regard to case. The hint depends on the wrong answer. About 0.1 s.
+    exactly, texts without regard to case. The hint depends on the wrong answer. About 0.1 s; a function that
+    never ends is given up after 9 s.
     """
     right, hint = verdict(_exercise(identifier), identifier, answer)
     print(f"{identifier}: correct." if right else f"{identifier}: not yet. {hint}")

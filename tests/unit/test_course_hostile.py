@@ -1,0 +1,125 @@
+"""Answers that no exercise asks for: a hint, never a traceback, a hang or a full memory."""
+
+import itertools
+import re
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from dplib import _course_verdict, course
+from dplib._time_limit import TooLong, time_limit
+
+SEALED, FUNCTION, PROPERTY = "group-2", "hockey-3", "hockey-5"
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+class Endless:
+    def __iter__(self):
+        return itertools.count()
+
+
+class Unreadable(Exception):
+    def __str__(self):
+        raise RuntimeError("no message")
+
+
+def raises(error):
+    def function(*arguments):
+        raise error
+
+    return function
+
+
+def endless(*arguments):
+    while True:
+        pass
+
+
+def nested(depth):
+    answer = [0.5]
+    for _ in range(depth):
+        answer = [answer]
+    return answer
+
+
+CYCLE = []
+CYCLE.append(CYCLE)
+HOSTILE = [
+    np.float64,
+    Unprintable(),
+    [Unprintable()] * 2,
+    Endless(),
+    itertools.count(),
+    range(10**12),
+    {0.5},
+    10**5000,
+    CYCLE,
+    nested(5000),
+    np.broadcast_to(0.5, (2, 10**10)),
+    [[[0.5] * 1000] * 1000] * 1000,
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("identifier", [SEALED, FUNCTION, PROPERTY])
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_any_answer_earns_a_hint(identifier, number, capsys):
+    start = time.process_time()
+    course.check(identifier, HOSTILE[number])
+    assert capsys.readouterr().out.startswith(f"{identifier}: not yet. ")
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    "function, words",
+    [
+        (raises(SystemExit(1)), "raises SystemExit: 1"),
+        (raises(Unreadable()), "raises .*Unreadable: <exception str"),
+        (raises(RecursionError("deep")), "raises RecursionError: deep"),
+        (lambda *arguments: np.broadcast_to(0.5, 10**10), "more than 100,000 parts"),
+        (lambda *arguments: function_of_nothing, "a function: call it"),
+    ],
+)
+def test_any_function_earns_a_hint(function, words):
+    right, hint = course.verdict(course._exercise(FUNCTION), FUNCTION, function)
+    assert not right and re.search(words, hint), hint
+
+
+def function_of_nothing():
+    return 0.5
+
+
+def test_a_function_that_never_ends(monkeypatch):
+    monkeypatch.setattr(_course_verdict, "_PATIENCE", 0.2)
+    right, hint = course.verdict(course._exercise(FUNCTION), FUNCTION, endless)
+    assert not right and "ended after 0.2 s" in hint
+
+
+def test_the_limit_is_taken_back():
+    with pytest.raises(TooLong), time_limit(0.05):
+        time.sleep(5)
+    with time_limit(0.05):
+        pass
+    time.sleep(0.1)
+
+
+def test_a_limit_inside_another_and_in_a_thread_is_none():
+    with time_limit(60), time_limit(0.01):
+        time.sleep(0.05)
+    passed = []
+
+    def other():
+        with time_limit(0.01):
+            time.sleep(0.05)
+        passed.append(True)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert passed == [True]
