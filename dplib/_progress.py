@@ -2,7 +2,7 @@
 
 `bar` shows progress on stderr after two seconds. `Checkpoint` keeps finished
 parts of a computation in one file, and refuses a file that was made for
-other arguments.
+other arguments. A run that is killed loses what it did since its last save.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -94,14 +94,15 @@ def _in_notebook():
 class Checkpoint:
     """Finished parts of a computation in one file (.npz), for one set of arguments.
 
-    path : the file; None keeps nothing. Its folder must exist.
+    path : the file; None keeps nothing. Its folder must exist. Only one process may use it at a time.
     fingerprint : everything that the saved arrays depend on, by name: numbers,
         text, None, arrays, and lists of these.
 
     A save replaces the file in one move, so that an interruption leaves the old
-    file or the new one, never half of one. Raises TypeError or ValueError naming the
-    argument `checkpoint` when the folder is missing, the file is not one of these, or
-    it was written for other arguments; the message says which argument differs.
+    file or the new one, never half of one. A process that is killed while it saves also leaves
+    `.NAME.partial` beside it, which the next save replaces. Raises TypeError or ValueError naming the
+    argument `checkpoint` when the folder is missing or may not be written, the file is not one of these, or
+    it was written for other arguments; the message says which argument differs. A save that fails raises OSError.
     """
 
     def __init__(self, path, **fingerprint):
@@ -115,6 +116,9 @@ class Checkpoint:
         self.path = Path(path)
         if not self.path.parent.is_dir() or self.path.is_dir():
             raise ValueError(f"checkpoint must be a file in a folder that exists; got {str(path)!r}")
+        if not self.path.exists() and not os.access(self.path.parent, os.W_OK):
+            raise ValueError(f"checkpoint must be a file in a folder that may be written; got {str(path)!r}")
+        self._partial = self.path.with_name(f".{self.path.name}.partial")
         self.load()  # a file for other arguments is refused before any work
 
     def load(self):
@@ -150,21 +154,25 @@ class Checkpoint:
             return
         if _FINGERPRINT in arrays:
             raise ValueError(f"an array may not be called {_FINGERPRINT!r}")
-        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(self._partial, "wb") as file:
                 np.savez(file, **{_FINGERPRINT: np.array(json.dumps(self._fingerprint))}, **arrays)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+            os.replace(self._partial, self.path)
+        except BaseException as error:
+            with suppress(OSError):
+                self._partial.unlink(missing_ok=True)
+            if not isinstance(error, OSError):
+                raise
+            reason = f"checkpoint cannot be written, and is as it was before: {error.strerror or error}"
+            raise OSError(error.errno, reason, str(self.path)) from None
         self._saved = time.monotonic()
 
     def remove(self):
         """Delete the file, if there is one."""
         if self.path is not None:
+            self._partial.unlink(missing_ok=True)
             self.path.unlink(missing_ok=True)
 
 

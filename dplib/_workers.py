@@ -6,10 +6,13 @@
 Handing out work costs a millisecond here and ten on a cluster, so that quick items travel in batches, whose
 size follows from the time that the finished ones took. A worker that dies takes only its batches with it, and
 these are run again. On Dask the cluster's own client is used: joblib waits forever for a task whose workers keep dying.
+Where the calling process is killed its workers follow it, as those of Dask do by themselves.
 """
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
 import threading
 import time
@@ -20,6 +23,7 @@ from itertools import islice
 _SECONDS = 0.5  # of work in a batch
 _GROWTH = 16  # of a batch over the last one: the first items may be the quick ones
 _DEATHS = 3  # in a row, without a result in between
+_LOOK = 0.5  # seconds between two looks whether the parent is alive
 
 
 class Failed(Exception):
@@ -128,7 +132,8 @@ def _spread(function, items, batches):
     if hasattr(getattr(backend, "client", None), "get_executor"):
         yield from _on_dask(backend.client, function, items, batches)
         return
-    calls = (joblib.delayed(_labelled)(batch, function, [items[i] for i in batch]) for batch in batches)
+    run, here = joblib.delayed(_labelled), os.getpid()
+    calls = (run(here, batch, function, [items[i] for i in batch]) for batch in batches)
     if getattr(backend, "supports_return_generator", False):
         results = joblib.Parallel(return_as="generator_unordered", batch_size=1)(calls)
         try:
@@ -171,8 +176,22 @@ def _on_dask(client, function, items, batches):
 # ------------------------------------------------------------------------- in the worker
 
 
-def _labelled(indices, function, items):
+def _labelled(caller, indices, function, items):
+    if os.getppid() == caller:
+        _follow(caller)
     return indices, _batch(function, items)
+
+
+@functools.cache
+def _follow(parent):
+    """End this process soon after its parent, in the middle of its work: nobody waits for the results any more."""
+
+    def watch():
+        while os.getppid() == parent:
+            time.sleep(_LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _batch(function, items):

@@ -47,8 +47,8 @@ def sweep(task, settings, *, checkpoint=None, batch_size=None, description=""):
 
     Returns the results in the order of the settings. A worker process that dies costs what it was working on, which
     is run again; three deaths in a row without a result in between are an error. Raises RuntimeError that names the
-    setting, from the exception of the task; finished results stay in the checkpoint.
-    Raises TypeError or ValueError on bad input. Cost: a thousand empty tasks take well below a second beside the
+    setting, from the exception of the task; finished results stay in the checkpoint. A process that is killed loses
+    what was under way. Raises OSError where a result cannot be stored, TypeError or ValueError on bad input. Cost: a thousand empty tasks take well below a second beside the
     start of the workers.
 
     >>> from dplib import PoissonDPSGD, sweep
@@ -137,6 +137,8 @@ class _Kept:
         if rest:  # a line whose writing was interrupted
             with open(self.path, "r+b") as file:
                 file.truncate(len(whole) + 1)
+        if not set(self.keys) <= stored.keys() and not os.access(self.path, os.W_OK):
+            raise ValueError(f"checkpoint must be a file that may be written; got {self.path!r}")
         return {index: _decoded(stored[key]) for index, key in enumerate(self.keys) if key in stored}
 
     def append(self, index, result):
@@ -149,10 +151,14 @@ class _Kept:
         return _decoded(encoded)
 
     def _write(self, line, mode="a"):
-        with open(self.path, mode, encoding="utf-8") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with open(self.path, mode, encoding="utf-8") as file:
+                file.write(line + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:  # part of a line is cut off when the file is read again
+            reason = f"checkpoint cannot be written; the results before this one are kept: {error.strerror or error}"
+            raise OSError(error.errno, reason, self.path) from None
 
 
 def _name(task):
