@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 from . import _validate as check
+from ._print import at_least, at_most
 
 
 class NoBracketError(ArithmeticError):
@@ -80,16 +81,17 @@ class Bracket:
         )
 
     def __format__(self, spec: str) -> str:
-        """Formats the upper end, which is the guarantee."""
-        return format(self.upper, spec) if spec else str(self)
+        """Formats the upper end, which is the guarantee, and rounds it up."""
+        return at_least(self.upper, spec) if spec else str(self)
 
     def __str__(self) -> str:
         method = f", {self.method}" if self.method else ""
+        upper = at_least(self.upper, ".6g")
         if self.lower == self.upper:
-            return f"{self.upper:.6g} (exact{method})"
+            return f"{upper} (exact{method})"
         if self.relative_width <= 1e-5:
-            return f"{self.upper:.6g} (certified to {self.relative_width:.0e}{method})"
-        return f"[{self.lower:.6g}, {self.upper:.6g}] (certified{method})"
+            return f"{upper} (certified to {at_least(self.relative_width, '.0e')}{method})"
+        return f"[{at_most(self.lower, '.6g')}, {upper}] (certified{method})"
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,8 @@ class UpperBound:
         raise TypeError("an UpperBound is one-sided: use .upper, and say that it is an upper bound")
 
     def __format__(self, spec: str) -> str:
-        """Formats the upper end, which is the guarantee."""
-        return format(self.upper, spec) if spec else str(self)
+        """Formats the upper end, which is the guarantee, and rounds it up."""
+        return at_least(self.upper, spec) if spec else str(self)
 
     def __str__(self) -> str:
         how = f", {self.method}" if self.method else ""
@@ -131,7 +133,7 @@ class UpperBound:
             # Three digits of 1.0004 would read as an order of 1, which is none.
             order = f"{self.order:.3g}" if self.order >= 1.1 else f"1 + {self.order - 1:.3g}"
             how += f"{' ' if self.method else ', '}order {order}"
-        return f"<= {self.upper:.6g} (upper bound{how})"
+        return f"<= {at_least(self.upper, '.6g')} (upper bound{how})"
 
 
 @dataclass(frozen=True)
@@ -171,13 +173,13 @@ class Certificate:
         )
 
     def __format__(self, spec: str) -> str:
-        """Formats the upper end, which is the guarantee."""
-        return format(self.upper, spec) if spec else str(self)
+        """Formats the upper end, which is the guarantee, and rounds it up."""
+        return at_least(self.upper, spec) if spec else str(self)
 
     def __str__(self) -> str:
         method = f"; {self.method}" if self.method else ""
         return (
-            f"<= {self.upper:.6g} (certificate from {self.samples} samples, wrong with probability "
+            f"<= {at_least(self.upper, '.6g')} (certificate from {self.samples} samples, wrong with probability "
             f"<= {self.failure_probability:g}{method})"
         )
 
@@ -235,11 +237,10 @@ class Estimate:
             value, error, upper = (
                 f"{self.value:.{digits}e}",
                 f"{self.standard_error:.1e}",
-                f"{self.upper:.{digits}e}",
+                at_least(self.upper, f".{digits}e"),
             )
         else:
             decimals = max(0, decimals)
-            value, error, upper = (
-                f"{number:.{decimals}f}" for number in (self.value, self.standard_error, self.upper)
-            )
+            value, error = (f"{number:.{decimals}f}" for number in (self.value, self.standard_error))
+            upper = at_least(self.upper, f".{decimals}f")
         return f"{value} +- {error} ({how}; <= {upper} with confidence {self.confidence:g})"

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import pickle
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import dplib
 from dplib import Bracket, Certificate, Estimate, NoBracketError, UpperBound
+from dplib._print import at_least, at_most
 
 ENDS = st.tuples(*[st.floats(-1e100, 1e100, allow_subnormal=False)] * 2).map(sorted)
 
@@ -62,7 +64,8 @@ def test_bracket_is_no_float():
     [
         (Bracket(2.0, 2.0), "2 (exact)"),
         (Bracket(0.0, 0.0, "closed form"), "0 (exact, closed form)"),
-        (Bracket(40.80104, 40.80104 * (1 + 3e-12), "contour"), "40.801 (certified to 3e-12, contour)"),
+        (Bracket(40.80104, 40.80104 * (1 + 3e-12), "contour"), "40.8011 (certified to 4e-12, contour)"),
+        (Bracket(1.0000019, 1.1), "[1, 1.1] (certified)"),
         (Bracket(1.0, 1.5, "lattice"), "[1, 1.5] (certified, lattice)"),
         (Bracket(1.0, 1.5), "[1, 1.5] (certified)"),
     ],
@@ -80,6 +83,36 @@ def test_a_wide_bracket_prints_both_ends():
 def test_format_gives_the_upper_end():
     bracket = Bracket(1.23, 4.56789)
     assert f"{bracket:.2f}" == "4.57" and f"{bracket:8.1f}" == "     4.6"
+
+
+SPECS = st.builds(
+    "{}{}{}.{}{}".format,
+    st.sampled_from(["", ">", "<", "*^", "+", "#"]),
+    st.sampled_from(["", "12"]),
+    st.sampled_from(["", ","]),
+    st.integers(0, 8),
+    st.sampled_from("efg"),
+)
+
+
+@given(st.floats(-1e100, 1e100, allow_subnormal=False), SPECS)
+def test_printed_ends_are_rounded_outwards(value, spec):
+    """The text above, the text below, and nothing with as many digits between them."""
+    up, down = at_least(value, spec), at_most(value, spec)
+    high, low = (Decimal(text.strip(" *").replace(",", "")) for text in (up, down))
+    assert float(low) <= value <= float(high)
+    assert format(value, spec) in (up, down) and format(float((low + high) / 2), spec) in (up, down)
+
+
+def test_every_guarantee_is_printed_rounded_up():
+    value = 2.34501
+    bounds = [Bracket(1.0, value), UpperBound(value), Certificate(value, 1e-9, 100)]
+    assert [f"{bound:.3g}" for bound in bounds] == ["2.35"] * 3
+    assert f"{UpperBound(2.344):.3g}" == f"{UpperBound(2.35):.3g}" == "2.35"
+    assert f"{UpperBound(0.1):.3g}" == "0.1" and f"{UpperBound(9.99e-7):.1e}" == "1.0e-06"
+    assert str(UpperBound(2.0000001)) == "<= 2.00001 (upper bound)"
+    assert "<= 2.00001 (certificate" in str(Certificate(2.0000001, 1e-9, 100))
+    assert f"{UpperBound(0.12341):.2%}" == "12.35%"
 
 
 def test_bracket_is_frozen_and_survives_pickling():
@@ -143,7 +176,7 @@ def test_no_bracket_is_an_error_of_its_own():
 def test_upper_bound_is_one_sided_and_says_so():
     bound = UpperBound(2.267118, "Renyi", 14.3)
     assert str(bound) == "<= 2.26712 (upper bound, Renyi order 14.3)"
-    assert f"{bound:.3f}" == "2.267" and f"{bound}" == str(bound)
+    assert f"{bound:.3f}" == "2.268" and f"{bound}" == str(bound)
     assert str(UpperBound(0.5)) == "<= 0.5 (upper bound)"
     assert str(UpperBound(0.5, "")) == "<= 0.5 (upper bound)"
     assert str(UpperBound(0.5, order=2)) == "<= 0.5 (upper bound, order 2)"
@@ -176,7 +209,7 @@ def test_certificate_is_one_sided_and_says_how_it_may_fail():
         == ("<= 1.23457e-08 (certificate from 131072 samples, wrong with probability <= 1e-09; tuples)")
     )
     assert str(Certificate(0.5, 0.01, 10)).endswith("wrong with probability <= 0.01)")
-    assert f"{certificate:.2e}" == "1.23e-08"
+    assert f"{certificate:.2e}" == "1.24e-08"
     with pytest.raises(TypeError, match="failure_probability"):
         float(certificate)
     with pytest.raises(TypeError):
