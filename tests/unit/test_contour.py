@@ -141,3 +141,39 @@ def test_smaller_tilts_close_where_the_saddle_has_aliases(group_size, monkeypatc
     monkeypatch.setattr(contour, "_SHARES", (1.0,))
     with pytest.raises(NoBracketError):
         contour.side_epsilon([(mixture, 2000)], 1e-6, "remove")
+
+
+def test_the_bound_on_high_frequencies_covers_them():
+    """E2: what the sum has beyond an early frequency, evaluated on fine nodes, is visible and below the bound."""
+    problem = contour._Composition([(mixtures.binomial(1, 0.1, 1.0), 300)], "remove")
+    c = problem.tilt(epsilon=3.0)
+    integral = contour._Integral(problem, c, 3.0)
+    s = math.sqrt(problem.coarse(c)[2])
+    sizes = np.abs(integral.terms)
+    # The earliest place from which the bound closes.
+    top, bound = next(
+        (y, bound) for y in integral.y[1:] if math.isfinite(bound := integral._frequency_tail(float(y), s))
+    )
+    assert top < 0.95 * integral.y[-1]
+    rest = float(sizes[integral.y > top].sum())
+    assert 1e-25 < rest <= bound
+
+
+class Bounds:
+    """Stands for an integral: log delta = -x, with an error that grows by the factor `growth` away from the root 2."""
+
+    def __init__(self, growth):
+        self.growth = growth
+
+    def log_bounds(self, x):
+        error = 0.1 * (1 + self.growth * abs(x - 2))
+        return -x - error, -x, -x + error, -1.0
+
+
+@pytest.mark.parametrize("growth", [0.0, 4.0])
+def test_ends_of_epsilon_are_certified_where_they_lie(growth):
+    """The error at the ends counts, not that at the root."""
+    integral = Bounds(growth)
+    bracket = contour.bracket_epsilon(integral, 2.0, -2.0)
+    assert integral.log_bounds(bracket.upper)[2] <= -2.0 <= integral.log_bounds(bracket.lower)[0]
+    assert bracket.width < 4

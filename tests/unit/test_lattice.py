@@ -72,6 +72,17 @@ def test_one_round_laws_enclose_the_closed_form(name, direction, fraction):
     assert np.all(one.lower >= 0) and np.all(one.upper >= 0)
 
 
+@pytest.mark.parametrize("name", ["sampled", "group", "uneven", "tiny"])
+def test_what_lies_above_the_window_is_kept_by_the_upper_law_alone(name):
+    """Beyond the last point of the grid the upper law still lies above the closed form, the lower law is empty."""
+    mixture = PAIRS[name]
+    one = law(mixture, "remove", 0.1 * float(np.ptp(mixture.log_ratio(np.array([-1.0, 1.0])))))
+    epsilon = one.losses()[-1] + np.array([0.0, one.h, 5 * one.h])
+    truth = mixture.hockey_stick(epsilon, "remove")
+    assert np.all(truth > 0)
+    assert np.all(curve(one, "upper", epsilon) >= truth) and np.all(curve(one, "lower", epsilon) == 0)
+
+
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_laws_converge_at_second_order(direction):
     mixture = PAIRS["group"]
@@ -123,6 +134,18 @@ def test_small_composition_by_enumeration():
     losses = 3 * one.losses()[0] + one.h * np.arange(len(composed))
     direct = composed @ np.maximum(-np.expm1(2.0 - losses), 0) + 3 * math.exp(one.log_infinite)
     assert upper.log_bound(2.0) == pytest.approx(math.log(direct), abs=1e-9)
+
+
+def test_infinite_losses_of_all_rounds_count_in_the_upper_bound_alone():
+    """A loss beyond the window costs its probability, in every round of every mixture."""
+    parts = [(PAIRS["uneven"], 3), (PAIRS["group"], 5)]
+    solver = lattice._Solver(parts, "remove", epsilon=2.0)
+    laws = [_lattice_law.Law(step, 0.05, solver.c) for step in solver.steps]
+    before = [_lattice_sum.Sum(laws, side, solver.period, solver._moment).log_bound(2.0) for side in ("upper", "lower")]
+    laws[0].log_infinite, laws[1].log_infinite = math.log(1e-3), math.log(2e-3)
+    after = [_lattice_sum.Sum(laws, side, solver.period, solver._moment).log_bound(2.0) for side in ("upper", "lower")]
+    assert math.exp(after[0]) == pytest.approx(math.exp(before[0]) + 3 * 1e-3 + 5 * 2e-3, rel=1e-6)
+    assert after[1] == before[1]
 
 
 def test_impossible_losses_are_refused_or_zero():

@@ -395,6 +395,21 @@ def test_what_lies_below_the_window_is_kept_by_the_upper_law(mixture, cells, c, 
     assert np.all(curve + math.exp(law.log_infinite) >= truth * (1 - 1e-10) - 1e-13)
 
 
+@examples(10)
+@given(mixtures(3.0), st.sampled_from([6, 12, 20]), logs(0.05, 4.0), st.floats(-1, 3))
+def test_what_lies_above_the_window_counts_as_its_end_in_the_lower_law(mixture, cells, c, end):
+    """The window usually leaves out 1e-22; here it leaves out much, which must not raise the lower curve."""
+    step = Step(mixture, 1, "remove", -60.0)
+    step.u_high, step.high = end, float(mixture.log_ratio(np.array([end]))[0])
+    step.log_high_tail = step._log_tail(end, True)
+    law = Law(step, (step.high - step.low) / cells, c)
+    losses = law.losses()
+    epsilon = np.linspace(losses[0], losses[-1], 101)
+    curve = np.maximum(0.0, -np.expm1(epsilon[:, None] - losses)) @ (law.lower * np.exp(law.scale - c * losses))
+    truth = np.exp(mixture.log_hockey_stick(epsilon, "remove"))
+    assert np.all(curve <= truth * (1 + 1e-10) + 1e-13)
+
+
 # ------------------------------------------------------------ Renyi divergences
 
 

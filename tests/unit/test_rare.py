@@ -96,6 +96,18 @@ def test_two_rounds_by_direct_integration(q, sigma, k, epsilon, direction):
     assert bracket.lower - 2e-11 <= exact <= bracket.upper + 2e-11
 
 
+@pytest.mark.parametrize("rounds", [3, 10])
+def test_the_bulk_is_counted_in_the_upper_end(rounds):
+    """[A-8] Far below the epsilon that the split was made for, delta of the bulk is no longer nothing."""
+    mixture = mixtures.binomial(1, 0.01, 1.0)
+    integral = rare._Integral(rare._Side(mixture, rounds, "remove"), 0.5)
+    for epsilon in (0.1, 0.05, 0.02):
+        truth = lattice.side_log_delta([(mixture, rounds)], epsilon, "remove", 1e-3)
+        lower, value, upper, _ = integral.log_bounds(epsilon)
+        assert lower <= truth.upper and truth.lower <= upper
+        assert value < truth.lower - 0.01
+
+
 # Adding, what q = 1e-6 can lose is refused, as above.
 @pytest.mark.parametrize("q, direction", [(1e-6, "remove"), *((q, d) for q in (1e-3, 0.05, 0.3) for d in DIRECTIONS)])
 @pytest.mark.parametrize("rounds", [3, 10, 100, 1000])
