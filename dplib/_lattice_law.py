@@ -84,6 +84,11 @@ class Step:
                 self.low = -float(self.mixture.log_ratio(np.array([self.u_high]))[0])
                 self.log_low_tail = -math.inf
 
+    @property
+    def reach(self):
+        """The largest |loss| of the window, at most 1: small losses are summed with less rounding."""
+        return min(1.0, max(abs(self.low), abs(self.high)))
+
     @cached_property
     def rough(self):
         """(losses, log masses) at a few thousand points of the window: for choices, not for bounds."""
@@ -251,7 +256,7 @@ class Law:
     @cached_property
     def lower(self):
         """Masses of the lower law (all zero where the grid is too coarse for one)."""
-        masses = repair(self._merged, self._miss, self.h, self.c)
+        masses = repair(self._merged, self._miss, self.h, self.c, self.step.reach)
         self._merged = self._miss = None
         at = math.floor((self.step.high - self.offset) / self.h)
         self._add(masses, at, self.step.log_high_tail)
@@ -275,7 +280,7 @@ class Law:
         return float(top + math.log(np.exp(logs - top) @ masses[alive]) + self.scale)
 
 
-def repair(merged, miss, h, c):
+def repair(merged, miss, h, c, reach=1.0):
     """Lower masses: merged cells moved onto the lattice, then made non-negative.
 
     A cell whose merged point lies `miss` > 0 (in P-mass) above its lattice point
@@ -284,11 +289,12 @@ def repair(merged, miss, h, c):
     of the two tangents beside it, and each chord lies below its tangent. A negative
     mass means that the curve is not convex there: its vertex is removed (the mass
     goes to both neighbours, P- and Q-mass kept), which lowers the curve further.
+    reach : of the losses; they round in proportion to it, and so do their misses.
     """
     if not merged.any() or (1 + c) * h > 300:
         return np.zeros(len(merged))
     # The sign of a miss within rounding means nothing, and a cell in the wrong order is costly.
-    miss = np.where(np.abs(miss) <= 16 * EPS * merged, 0.0, miss)
+    miss = np.where(np.abs(miss) <= 16 * EPS * reach * merged, 0.0, miss)
     merged, miss = _join_ends(merged, miss, h, c)
     mass = merged.copy()
     from_below, from_above = np.maximum(miss, 0.0), np.maximum(-miss, 0.0)

@@ -272,15 +272,14 @@ def _rounding(law, size):
 
     Masses: a few units in the last place of the density, also of the terms that its
     logarithm is summed from, of c * loss, of the quadrature
-    weights, and the 16 units by which a miss counts as none. Transform: 8 units per stage,
+    weights, and, times c and the reach of the losses, the 16 units by which a miss counts as none. Transform: 8 units per stage,
     relative to the sum of the masses, which is one; `_low_band` has two stages of 64 terms
     and one of few, which count as 24.
     """
     masses = law.upper
     exponent = float(masses @ np.abs(law.losses())) / float(masses.sum())
-    reach = min(1.0, max(abs(law.step.low), abs(law.step.high)))
     stages = max(math.log2(size), 24.0 if size > _FOLD else 0.0)
     return (
-        EPS * (80 + 8 * stages + 4 * law.exponent + 8 * law.c * exponent + 24 * law.c * reach)
+        EPS * (80 + 8 * stages + 4 * law.exponent + 8 * law.c * exponent + 24 * law.c * law.step.reach)
         + law.step.mixture.log_probability_error
     )

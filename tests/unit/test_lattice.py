@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracle_cases import cases, pair
 
-from dplib import NoBracketError, _lattice_law, _lattice_sum, contour, lattice, mixtures
+from dplib import NoBracketError, _lattice_law, _lattice_sum, contour, gaussian, lattice, mixtures
 
 COMPOSED = [c for c in cases("oracle") if c.rounds > 1 and not math.isinf(c.log_delta)]
 COMPOSED = [
@@ -294,3 +294,19 @@ def test_large_groups_in_a_narrow_bracket(T, sigma, q, k):
     other = contour.side_epsilon(parts, 1e-6, "remove")
     assert bracket.relative_width <= 1e-4
     assert bracket.lower <= other.upper and other.lower <= bracket.upper
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("noise", [1e7, 1e9, 1e11])
+def test_tiny_losses_are_bracketed(noise, direction):
+    """Tiny shifts: the mixture is the Gaussian with their mean, to a relative error of the shifts' size."""
+    pair, rounds = mixtures.binomial(11, 0.7, noise), 70_000
+    mu = 7.7 / noise * math.sqrt(rounds)
+    for epsilon in (0.0, 2 * mu):
+        truth = gaussian.log_delta(mu, epsilon)
+        found = lattice.side_log_delta([(pair, rounds)], epsilon, direction)
+        assert found.lower <= truth + 10 * mu and truth - 10 * mu <= found.upper
+        assert found.width < 1e-4
+    delta = math.exp(truth)
+    found = lattice.side_epsilon([(pair, rounds)], delta, direction)
+    assert found.lower <= 2 * mu * (1 + 10 * mu) and 2 * mu * (1 - 10 * mu) <= found.upper
