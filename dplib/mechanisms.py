@@ -284,7 +284,8 @@ class MatrixMechanism:
             raise NoBracketError("; ".join(f"{reason} ({', '.join(who)})" for reason, who in reasons.items()))
         best = min(found, key=_upper_end)
         bound, name, _ = best
-        if self.tail_share is None and name != "published" and bound.upper > 0 and "no tail" not in bound.method:
+        void = bound.upper == 0 or (epsilon is not None and bound.upper > _VOID)
+        if self.tail_share is None and name != "published" and not void and "no tail" not in bound.method:
             large = (bound.upper if epsilon is None else epsilon) > _LARGE_EPSILON
             share = _LARGER_SHARE if large else _SMALLER_SHARE
             try:
@@ -347,6 +348,8 @@ class MatrixMechanism:
                 low, x, failure = x, (x + high) / 2, error
                 continue
             best, named = total if kept else min(best, total), groups
+            if composed > _VOID:
+                break
             # The log of delta_1 that would have its share beside these rows.
             goal = math.log(max(share / (1 - share) * composed, 1e-300))
             known.append((x, goal - x))
@@ -406,6 +409,8 @@ def _between(low, high, known):
 
 # e^epsilon beyond this leaves the range in which truncation can be paid for.
 _LARGEST_EPSILON = 300.0
+# A delta above this promises nothing, and a search for a smaller bound takes long where there is hardly any noise.
+_VOID = 0.999
 
 
 def _mean_loss(pairs):

@@ -370,3 +370,17 @@ def test_far_out_a_renyi_bound_replaces_the_accountants():
     mechanism = MatrixMechanism(matrices.tree_restarts(16, 4), 3.0, 2e-4, tail_bound="pooled")
     assert mechanism.delta(60.0).upper < 1e-12
     assert time.process_time() - start < 10
+
+
+def test_a_void_delta_is_not_searched_for(monkeypatch):
+    """With hardly any noise delta is 1: one composition for each tail bound, and no second share of delta."""
+    asked, compose = [], accounting.delta
+
+    def counted(*arguments, **options):
+        asked.append(arguments)
+        return compose(*arguments, **options)
+
+    monkeypatch.setattr(accounting, "delta", counted)
+    mechanism = MatrixMechanism(matrices.optimal_counting(16), 0.1, 0.6)
+    assert mechanism.delta(0.05).upper == 1.0
+    assert 0 < len(asked) <= len(conditional.candidates(mechanism.encoder, 1))
