@@ -287,6 +287,41 @@ def test_the_law_of_a_subtree_is_tight():
             assert np.mean(second[:, -1] > points[place]) < np.mean(first[:, -1] > points[place])
 
 
+def test_coarse_laws_of_a_subtree_lie_above_fine_ones(monkeypatch):
+    """[A-12] Every rounding goes up, and what falls off a short grid counts as beyond its last point."""
+
+    def at(law, points):
+        """Survival at the next point of the grid, from below."""
+        means, survival = law
+        return survival[np.minimum(np.searchsorted(means, points), len(means) - 1)]
+
+    tree, p = _branches.Branches(16, 1, 6.0), 0.1
+    fine = _branches._subtree_laws(tree, p, [1e-3] * 4)
+    short = _branches._laws_within(tree, p, [0.5] * 4, 0.7)
+    for law, (means, survival) in zip(fine, short):
+        assert survival[-1] >= at(law, means[-1:])[0] > 1e-9
+    for points in (128, 1024):
+        monkeypatch.setattr(_branches, "_POINTS", points)
+        for law, (means, survival) in zip(fine, _branches._subtree_laws(tree, p, [1e-3] * 4)):
+            assert np.all(survival >= at(law, means) - 1e-10)
+
+
+def test_no_mean_of_a_subtree_is_rounded_down(monkeypatch):
+    """[A-12] Without noise the laws can be listed: each mean lies at most one rounding below its place on the grid."""
+    monkeypatch.setattr(_branches, "_noise_kernel", lambda deviation, step: (np.ones(1), 0, 0.0))
+    monkeypatch.setattr(_branches, "_POINTS", 64)
+    sigma, p = 5.0, 0.3
+    laws = _branches._laws_within(_branches.Branches(8, 1, sigma), p, [0.5] * 3, 0.44)
+    number, mean, chance = np.array([0, 1]), np.ones(2), np.array([1 - p, p])
+    for points, survival in laws:
+        mean = mean * np.exp((number - 0.5) / sigma**2)
+        number = np.add.outer(number, number).ravel()
+        mean, chance = np.add.outer(mean, mean).ravel() / 2, np.outer(chance, chance).ravel()
+        for level in np.unique(mean):
+            below = np.searchsorted(points, level * (1 - 1e-6)) - 1
+            assert survival[below] >= chance[mean >= level].sum() - 1e-9
+
+
 @pytest.mark.parametrize("present", (True, False), ids=("P", "Q"))
 @pytest.mark.parametrize("bound", ("aggregated", "pooled"))
 def test_simulated_trees_keep_their_budget(bound, present):

@@ -88,6 +88,23 @@ def test_quadrature_bound_is_not_vacuous():
     assert errors[0] > 1e-4  # visible: the bound was put to the test
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_mass_outside_the_window_is_covered(sign):
+    """A window cut short on either side: what is missing is visible, and below the bound."""
+    factor = Family([mixtures.binomial(4, 0.3, 0.7)], [1], sign)
+    fine = factor.nodes(0.5, 0.5, 0.5, 1.0)
+    low, high = factor.window(0.5, 0.5)
+    middle, visible = float(fine.u[np.argmax(fine.base + 0.5 * fine.loss)]), 0
+    for left, right in ((0.0, 0.3), (0.2, 0.0), (0.0, 0.4), (0.3, 0.0), (0.35, 0.45)):
+        start, end = low + left * (middle - low) * 2, high - right * (high - middle) * 2
+        nodes = Nodes(factor, 0.5, start, 0.02, int((end - start) / 0.02) + 2)
+        error = abs(math.expm1(nodes.log_moment[0] - fine.log_moment[0]))
+        bound = nodes.quadrature_error(0.0)[0]
+        assert error <= bound and fine.log_moment[0] <= nodes.log_moment_bound(0.5)
+        visible += error > 1e-4 and bound < 0.5
+    assert visible
+
+
 def test_moduli_are_bounded_far_beyond_the_nodes():
     """|phi| on a fine grid never exceeds the bound, nor rest + V / y."""
     for mixture, sign in ((mixtures.binomial(1, 0.01, 1.0), 1), (mixtures.binomial(5, 0.2, 0.8), -1)):

@@ -253,6 +253,21 @@ def test_bound_on_a_line(side, cells, height):
                 assert bound <= exact + 1.5
 
 
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_mass_outside_the_cells_is_covered(direction):
+    """[A-9] Cells that end where the integrand is large: the bound on a line holds all the same."""
+    side = rare._Side(SPLIT[0], 5, direction)
+    u = np.arange(-14.0, 24.0, STEP)
+    for low, above in ((-2.0, 8.0), (0.5, 8.0), (-8.0, 0.5), (-1.0, 1.0)):
+        for c in (0.7, 2.0):
+            high = above + ((1 + c) * side.largest if side.sign > 0 else 0.0)
+            cells = rare._Cells(side, rare._Part("all"), low, high, 0.05)
+            v = 0.15 * side.highest(cells.part)
+            for frequency in (-3.0, 0.0):
+                plain = np.abs(integrand(side, cells.part, c, u, v, -frequency))
+                assert math.log(plain.sum() * STEP) <= cells.log_line(c, frequency, v)
+
+
 @pytest.mark.parametrize("mixture", SPLIT)
 def test_argument_and_modulus_on_a_line(mixture):
     """[A-9] Below pi / a_max the argument lies in [0, pi) and increases; below half of it so does |R|."""

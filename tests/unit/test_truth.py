@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dplib import _half_line, accounting, gaussian, matrices, mixtures, truth
 
@@ -223,6 +224,18 @@ def test_one_round_and_equal_columns_are_exact():
     assert same.value == pytest.approx(mixtures.binomial(3, 0.2, 3.0).hockey_stick(0.2), rel=1e-9)
     single = truth.tree(matrices.binary_tree(1), 1.5, 0.2).epsilon(1e-5, "remove")
     assert abs(single.value - exact.upper) <= 1e-7 and single.standard_error == 0
+
+
+def test_what_is_left_out_of_a_forest_is_in_its_upper_end():
+    """[M-tree] The probability of more participations than are counted, exactly, and on top of the estimate."""
+    forest = _half_line.Forest(8, 2, 0.3, 4.0, 0.05)
+    counted = stats.binom.cdf(len(forest.slopes) - 1, 16, 0.3)
+    assert 0.01 < forest.left_out <= 0.05 and forest.left_out == pytest.approx(1 - counted)
+    problem = truth.tree(matrices.tree_restarts(16, 8), 4.0, 0.3, samples=1024)
+    one, make = problem.delta(1.0, "remove"), problem._make_pair
+    problem._make_pair = lambda left_out: make(0.05)
+    two = problem.delta(1.0, "remove")
+    assert two.value < one.value < two.upper and two.upper - two.value > forest.left_out
 
 
 def test_no_loss_exceeds_that_of_no_participation():
