@@ -1,0 +1,177 @@
+"""Routes to hockey-stick divergences for the properties of domination, none of them through `dplib`.
+
+`cells` and `sequences` give the law of which cell an output falls into. An observer of cells sees a function of the
+output, so the divergence of cells is never above the truth: below a bound it may stay for any grid, and a fine
+one is nearly the truth. `modes_value` is the truth of a mixture by quadrature, with its error.
+"""
+
+import math
+from itertools import product
+
+import numpy as np
+from hypothesis import strategies as st
+from property_cases import logs
+from scipy import special, stats
+
+from dplib.results import Bracket
+
+seeds = st.integers(0, 2**32)
+
+
+def stick(first, second, alpha):
+    """Hockey stick of two laws given by their masses."""
+    return float(np.maximum(first - alpha * second, 0).sum())
+
+
+def ordered(with_record, without, direction):
+    return (with_record, without) if direction == "remove" else (without, with_record)
+
+
+def stays_below(bound, first, second, alpha):
+    """Whether the hockey stick of two laws is at most the bound, up to the rounding of its own sum."""
+    best = first > alpha * second
+    return stick(first, second, alpha) <= bound * (1 + 1e-9) + 1e-12 * float(np.sum(first * best))
+
+
+# --- discrete laws ---------------------------------------------------------------------------------
+
+
+@st.composite
+def discrete(draw, laws=2, most=5):
+    """Some laws on up to `most` outcomes, from nearly equal to nearly disjoint, with impossible outcomes."""
+    rng, outcomes = np.random.default_rng(draw(seeds)), draw(st.integers(2, most))
+    found = rng.dirichlet(np.full(outcomes, draw(logs(0.05, 50))), size=laws)
+    if draw(st.booleans()):
+        found[0, 0] = 0
+    if draw(st.booleans()):
+        found[-1, -1] = 0
+    near = draw(st.sampled_from([0.0, 0.0, 0.9, 0.999]))
+    if near:
+        found = near * found[:1] + (1 - near) * found
+    found[:, 1] += found.sum(axis=1) == 0
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def channel(rng, inputs, outputs=3):
+    """A random kernel; applied from the right it processes a law."""
+    return rng.dirichlet(np.full(outputs, 0.7), size=inputs)
+
+
+# --- what an observer of cells sees ------------------------------------------------------------------
+
+
+def edges(low, high, sigma, count):
+    """Ends of `count` cells that cover the line: fine between low and high and 8 sigma beyond."""
+    return np.concatenate([[-np.inf], np.linspace(low - 8 * sigma, high + 8 * sigma, count - 1), [np.inf]])
+
+
+def cells(ends, mean, sigma):
+    """Masses of N(mean, sigma^2) in the cells, along a new last axis."""
+    z = (ends - np.asarray(mean, dtype=float)[..., None]) / sigma
+    left, right = z[..., :-1], z[..., 1:]
+    mirrored = left > 0  # of two tails, the small one is exact
+    upper, lower = np.where(mirrored, -left, right), np.where(mirrored, -right, left)
+    return special.ndtr(upper) - special.ndtr(lower)
+
+
+def strategy(rng, ends, rounds):
+    """Contributions in [-1, 1], one array for each round: a number for every sequence of earlier cells."""
+    count, found = len(ends) - 1, []
+    for t in range(rounds):
+        kind = rng.integers(4)
+        if kind == 0 or t == 0:
+            found.append(np.full((count,) * t, rng.choice([1.0, -1.0, rng.uniform(-1, 1)])))
+        elif kind == 1:  # by a threshold of the last output
+            above = np.arange(count) >= rng.integers(count + 1)
+            found.append(np.broadcast_to(np.where(above, 1.0, rng.uniform(-1, 1)), (count,) * t))
+        elif kind == 2:
+            wave = np.sin(rng.uniform(0, 0.4) * np.arange(count) + rng.uniform(0, 6))
+            found.append(np.broadcast_to(wave, (count,) * t))
+        else:
+            found.append(rng.uniform(-1, 1, size=(count,) * t))
+    return found
+
+
+def sequences(encoder, taken, inputs, sigma, ends):
+    """Masses of all sequences of cells of the rows of C x + z, where x_t = taken_t * inputs_t(past)."""
+    masses = np.ones(())
+    for r in range(len(encoder)):
+        mean = np.zeros((1,) * r)
+        for j in range(r + 1):
+            if taken[j] and encoder[r, j]:
+                mean = mean + encoder[r, j] * np.reshape(inputs[j], np.shape(inputs[j]) + (1,) * (r - j))
+        masses = masses[..., None] * cells(ends, mean, sigma)
+    return masses
+
+
+def averaged(encoder, chances, inputs, sigma, ends):
+    """The same for a random set of rounds: `chances` maps tuples of 0 and 1 to probabilities."""
+    return sum(chance * sequences(encoder, taken, inputs, sigma, ends) for taken, chance in chances.items())
+
+
+def coins(rounds, q):
+    """Every set of rounds with its probability, each round taken with probability q."""
+    return {
+        taken: q ** sum(taken) * (1 - q) ** (rounds - sum(taken)) for taken in product((0, 1), repeat=rounds)
+    }
+
+
+def reach(encoder):
+    """How far the means can lie from 0."""
+    return float(np.abs(encoder).sum(axis=1).max())
+
+
+# --- mixtures by quadrature --------------------------------------------------------------------------
+
+
+def modes_value(modes, weights, epsilon, direction):
+    """Bracket of the hockey stick of sum_i w_i N(m_i, I) against N(0, I): all coordinates but the last on a grid.
+
+    modes : shape (modes, dimension), dimension 1 to 3, last coordinates >= 0. The bracket is as wide as twice the
+    difference to a grid of half as many points.
+    """
+    modes, weights = np.asarray(modes, dtype=float), np.asarray(weights, dtype=float)
+    points = {1: 1, 2: 6001, 3: 101}[modes.shape[1]]
+    fine, size = _on_grid(modes, weights, epsilon, direction, points)
+    coarse, _ = _on_grid(modes, weights, epsilon, direction, (points + 1) // 2)
+    # Beyond 9 standard deviations there is less than 1e-17.
+    slack = 2 * abs(fine - coarse) + 1e-12 * size + 1e-17 * (1 + math.exp(epsilon))
+    return Bracket(max(fine - slack, 0.0), fine + slack)
+
+
+def _on_grid(modes, weights, epsilon, direction, points):
+    outer, last = modes[:, :-1], modes[:, -1]
+    axes = [np.linspace(min(x.min(), 0) - 9, max(x.max(), 0) + 9, points) for x in outer.T]
+    u = np.array(list(product(*axes))) if len(axes) != 1 else axes[0][:, None]
+    log_mass = stats.norm.logpdf(u).sum(axis=1) + math.log(math.prod(axis[1] - axis[0] for axis in axes))
+    with np.errstate(divide="ignore"):
+        log_w = np.log(weights) + u @ outer.T - (outer**2).sum(axis=1) / 2
+    sign, alpha = 1 if direction == "remove" else -1, math.exp(epsilon)
+    border = _border(log_w - last**2 / 2, last, sign * epsilon)
+    with_it = (np.exp(log_mass[:, None] + log_w) * special.ndtr(sign * (last - border[:, None]))).sum(axis=1)
+    without = np.exp(log_mass) * special.ndtr(-sign * border)
+    excess = with_it - alpha * without if direction == "remove" else without - alpha * with_it
+    return float(np.maximum(excess, 0).sum()), float((with_it + without).sum() * (1 + alpha))
+
+
+def _border(log_w, slopes, level):
+    """Where log sum_i exp(log_w_i + slope_i u), convex and not decreasing, passes the level; in [-60, 60]."""
+    u = np.full(len(log_w), 60.0)
+    for _ in range(60):  # Newton's method from the right stays on the right
+        terms = log_w + u[:, None] * slopes
+        top = terms.max(axis=1)
+        terms = np.exp(terms - top[:, None])
+        total = terms.sum(axis=1)
+        step = (top + np.log(total) - level) * total / np.maximum(terms @ slopes, 1e-300)
+        step = np.where(step > 0, np.minimum(step, u + 60), 0.0)
+        u -= step
+        if step.max() < 1e-12:
+            break
+    return u
+
+
+def planar(gram):
+    """Two modes in the plane with this Gram matrix, the second coordinates not negative."""
+    a = math.sqrt(gram[0][0])
+    along = gram[0][1] / a if a else 0.0
+    return np.array([[a, 0.0], [along, math.sqrt(max(gram[1][1] - along**2, 0.0))]])

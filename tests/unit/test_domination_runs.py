@@ -1,0 +1,460 @@
+"""Every theorem that compares divergences of whole runs: matrix mechanisms, balls in bins, MMCC, Renyi bounds, batch size.
+
+Adaptive inputs follow the cells of earlier outputs, all sets of rounds are enumerated (`domination_cases`).
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from domination_cases import (
+    averaged,
+    cells,
+    channel,
+    coins,
+    discrete,
+    edges,
+    modes_value,
+    ordered,
+    planar,
+    reach,
+    seeds,
+    sequences,
+    stays_below,
+    stick,
+    strategy,
+)
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from property_cases import DIRECTIONS, answer, at_most, examples, logs
+from scipy import special, stats
+
+from dplib import MatrixMechanism, PoissonDPSGD, gaussian, matrices, renyi
+from dplib.mixtures import Mixture, binomial, product
+
+directions = st.sampled_from(DIRECTIONS)
+CELLS = {1: 400, 2: 120, 3: 40, 4: 18}  # for each number of rounds
+
+
+def triangular(rng, rounds, signed):
+    """A lower-triangular encoder with entries of all sizes, some of them 0."""
+    entries = rng.exponential(rng.choice([0.3, 1.0]), (rounds, rounds)) * (rng.random((rounds, rounds)) < 0.8)
+    if signed:
+        entries *= rng.choice([-1, 1], (rounds, rounds))
+    return np.tril(entries, -1) + np.diag(rng.uniform(0.3, 1.5, rounds))
+
+
+def setting(seed, rounds, sigma, signed=False):
+    """(rng, encoder, ends of cells, adaptive contributions)."""
+    rng = np.random.default_rng(seed)
+    encoder = triangular(rng, rounds, signed)
+    ends = edges(-reach(encoder), reach(encoder), sigma, CELLS[rounds])
+    return rng, encoder, ends, strategy(rng, ends, rounds)
+
+
+# ------------------------------------------------------------ adaptive inputs, no sampling
+
+
+@examples(20)
+@given(st.integers(1, 3), logs(0.05, 5), st.floats(0, 6), directions, seeds)
+def test_a_budget_on_every_path_is_one_gaussian(rounds, mu, epsilon, direction, seed):
+    """[M-0a] Shifts that follow the past, their squares within mu^2 on every path, mostly used up."""
+    rng, ends = np.random.default_rng(seed), edges(-mu, mu, 1.0, CELLS[rounds])
+    left, shifts = np.full((), mu**2), []
+    for t, sign in enumerate(strategy(rng, ends, rounds)):
+        spent = left * (1.0 if t == rounds - 1 else sign**2)
+        shifts.append(np.copysign(np.sqrt(spent), sign))
+        left = np.broadcast_to((left - spent)[..., None], (len(ends) - 1,) * (t + 1))
+    unit = np.eye(rounds)
+    present, absent = (sequences(unit, taken, shifts, 1.0, ends) for taken in ([1] * rounds, [0] * rounds))
+    bound = gaussian.delta(mu, epsilon)
+    assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
+
+
+@examples(20)
+@given(st.integers(1, 3), logs(0.3, 8), st.floats(0, 4), directions, st.data(), seeds)
+def test_adaptive_inputs_of_a_matrix_mechanism(rounds, sigma, epsilon, direction, data, seed):
+    """[M-0], [M-0a], [M-0s] Known rounds, any signs in the encoder: at most what equal inputs cost with |C|."""
+    taken = data.draw(st.lists(st.integers(0, 1), min_size=rounds, max_size=rounds))
+    _, encoder, ends, inputs = setting(seed, rounds, sigma, signed=True)
+    present = sequences(encoder, taken, inputs, sigma, ends)
+    absent = sequences(encoder, [0] * rounds, inputs, sigma, ends)
+    # For one round taken it is the length of its column, whatever the signs.
+    bound = gaussian.delta(max(np.linalg.norm(np.abs(encoder) @ taken), 1e-300) / sigma, epsilon)
+    assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
+
+
+# ------------------------------------------------------------ balls in bins
+
+
+@examples(15)
+@given(st.integers(1, 2), logs(0.4, 8), st.floats(0, 4), directions, st.booleans(), seeds)
+def test_balls_in_bins_are_dominated(epochs, sigma, epsilon, direction, signed, seed):
+    """[N-3.2] Two batches, either sign of the entries, adaptive inputs; the pair by quadrature."""
+    _, encoder, ends, inputs = setting(seed, 2 * epochs, sigma, signed)
+    sets = [tuple(int(t % 2 == i) for t in range(2 * epochs)) for i in range(2)]
+    present = averaged(encoder, dict.fromkeys(sets, 0.5), inputs, sigma, ends)
+    absent = sequences(encoder, [0] * 2 * epochs, inputs, sigma, ends)
+    modes = np.abs(encoder) @ np.array(sets).T / sigma
+    bound = modes_value(planar(modes.T @ modes), [0.5, 0.5], epsilon, direction).upper
+    assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
+
+
+@examples(15)
+@given(st.integers(2, 6), st.integers(1, 3), logs(0.1, 6), st.floats(-1, 5), directions, seeds)
+def test_equal_inputs_fixed_in_advance_are_the_worst(rounds, dimension, size, epsilon, direction, seed):
+    """[N-K] An encoder with negative entries whose columns have no negative inner product; fixed inputs."""
+    rng = np.random.default_rng(seed)
+    rotation = np.linalg.qr(rng.normal(size=(rounds, rounds)))[0]
+    encoder = rotation @ rng.exponential(size, (rounds, rounds)) * (rng.random((rounds, rounds)) < 0.6)
+    assume(np.min(encoder.T @ encoder) >= -1e-12)
+    bins = np.arange(rounds) % 2
+    g = rng.normal(size=(rounds, dimension)) + rng.choice([0, 3]) * rng.normal(size=dimension)
+    g /= np.maximum(1, np.linalg.norm(g, axis=1, keepdims=True))
+
+    def value(inputs):
+        modes = np.stack([(encoder[:, bins == i] @ inputs[bins == i]).ravel() for i in range(2)])
+        return modes_value(planar(modes @ modes.T), [0.5, 0.5], epsilon, direction)
+
+    assert at_most(value(g), value(np.tile(np.eye(1, dimension), (rounds, 1))))
+
+
+@examples(15)
+@given(seeds, logs(0.1, 8), st.floats(-1, 5), directions)
+def test_balls_in_bins_lie_between_floor_and_ceiling(seed, sigma, epsilon, direction):
+    """[A-14], [N-5] The projection on the mean mode, the average over known batches, the worst of them."""
+    rng = np.random.default_rng(seed)
+    modes = rng.exponential(1.0, (2, 3)) * (rng.random((2, 3)) < 0.7) / sigma
+    gram = modes @ modes.T
+    assume(gram.mean() > 1e-6)
+    value = modes_value(planar(gram), [0.5, 0.5], epsilon, direction)
+    along = gram.mean(axis=1) / math.sqrt(gram.mean())
+    floor = Mixture(along, [0.5, 0.5], 1.0).hockey_stick(epsilon, direction)
+    known = [
+        gaussian.delta(math.sqrt(x), epsilon) if x else max(0.0, -math.expm1(epsilon))
+        for x in gram.diagonal()
+    ]
+    assert floor <= value.upper * (1 + 1e-9)
+    assert value.lower <= np.mean(known) * (1 + 1e-9) and np.mean(known) <= max(known)
+
+
+@examples(12)
+@given(st.integers(1, 3), logs(0.3, 5), st.floats(0, 3), st.floats(-1, 4))
+def test_shuffling_costs_at_least_what_its_event_shows(epochs, sigma, epsilon, tau):
+    """[A-19] All permutations of four records into two batches, others at -1, mine at 1 or 0."""
+    scale = sigma / math.sqrt(epochs)  # the epochs' noise averages
+    ends = np.unique(np.append(edges(-2, 2, scale, 150), tau * scale - 2))
+    laws = []
+    for mine in (1, 0):
+        law = 0.0
+        for order in itertools.permutations([mine, -1, -1, -1]):
+            law = law + np.multiply.outer(*(cells(ends, sum(x), scale) for x in (order[:2], order[2:]))) / 24
+        laws.append(law)
+    mu = 1 / scale
+    p2, p1 = (1 - special.ndtr(tau - c * mu) * special.ndtr(tau) for c in (2, 1))
+    seen = stick(*laws, math.exp(epsilon))
+    assert seen >= p2 - math.exp(epsilon) * p1 - 1e-12
+    two, one = ([c * mu * np.eye(2)[i] for i in range(2)] for c in (2, 1))
+    assert (
+        seen
+        <= sum(gaussian.delta(float(np.linalg.norm(np.subtract(x, y))), epsilon) for x, y in zip(two, one))
+        / 2
+    )
+
+
+# ------------------------------------------------------------ conditional composition
+
+
+@examples(60)
+@given(st.integers(2, 3), discrete(6, most=3), logs(0.05, 30), st.floats(0, 0.6), seeds)
+def test_conditional_composition(rounds, laws, alpha, share, seed):
+    """[M-3.1], [M-3.1s] Anything may happen after a bad prefix; it is paid once, at the smaller of two prices."""
+    rng, outcomes = np.random.default_rng(seed), laws.shape[1]
+    P, Q, product_p, product_q = (np.ones(()) for _ in range(4))
+    ever_bad, first_law, cheaper = np.zeros((), bool), 0.0, 0.0
+    for i in range(rounds):
+        now = (rng.random(P.shape) < share) & ~ever_bad if i else np.zeros((), bool)
+        first_law += float(P[now].sum())
+        cheaper += float(np.minimum(P, alpha * Q)[now].sum())
+        ever_bad = ever_bad | now
+        wild = rng.dirichlet(np.full(outcomes, 0.2), size=(2, *P.shape))
+        through = rng.dirichlet(np.full(outcomes, 0.3), size=(*P.shape, outcomes))
+        pair = [np.einsum("j,...jk->...k", laws[2 * i + side], through) for side in (0, 1)]
+        P, Q = (x[..., None] * np.where(ever_bad[..., None], w, y) for x, w, y in zip((P, Q), wild, pair))
+        product_p, product_q = product_p[..., None] * laws[2 * i], product_q[..., None] * laws[2 * i + 1]
+        ever_bad = np.broadcast_to(ever_bad[..., None], P.shape)
+    off = stick(product_p, product_q, alpha)
+    assert stays_below(off + cheaper, P, Q, alpha)
+    assert cheaper <= first_law
+
+
+def run_from_pool(members, shown, order, alpha, past=(), u=1.0, v=1.0, used=()):
+    """Hockey stick of a run whose rows take members of the pool in an order that depends on the past."""
+    if len(used) == len(members):
+        return max(u - alpha * v, 0.0)
+    left = [i for i in range(len(members)) if i not in used]
+    i = left[order(past) % len(left)]
+    p, q = members[i] @ shown(past)
+    return sum(
+        run_from_pool(members, shown, order, alpha, (*past, x), u * p[x], v * q[x], (*used, i))
+        for x in range(len(p))
+    )
+
+
+@examples(30)
+@given(discrete(6, most=3), logs(0.05, 30), seeds, st.booleans())
+def test_pool_of_bounds(laws, alpha, seed, blurred):
+    """[A-13] Three pairs, given to the rows in any order that follows the past."""
+    rng, members = np.random.default_rng(seed), laws.reshape(3, 2, -1)
+    kernels, places = {}, {}
+    outcomes = members.shape[2]
+    shown = lambda past: kernels.setdefault(past, channel(rng, outcomes) if blurred else np.eye(outcomes))
+    order = lambda past: places.setdefault(past, int(rng.integers(6)))
+    whole = [np.einsum("i,j,k->ijk", *members[:, side]) for side in (0, 1)]
+    assert run_from_pool(members, shown, order, alpha) <= stick(*whole, alpha) * (1 + 1e-9) + 1e-12
+
+
+# ------------------------------------------------------------ Poisson sampling with correlated noise
+
+
+@examples(12)
+@given(logs(0.02, 1), logs(0.4, 6), st.floats(0, 4), directions, seeds)
+def test_all_ones_dominate_adaptive_inputs(q, sigma, epsilon, direction, seed):
+    """[M-B.4] Two rounds: the pair of equal inputs by quadrature."""
+    _, encoder, ends, inputs = setting(seed, 2, sigma)
+    chances = coins(2, q)
+    present = averaged(encoder, chances, inputs, sigma, ends)
+    absent = sequences(encoder, (0, 0), inputs, sigma, ends)
+    modes = np.array(list(chances)) @ encoder.T / sigma
+    bound = modes_value(modes, list(chances.values()), epsilon, direction).upper
+    assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
+
+
+@examples(12)
+@given(st.integers(2, 3), logs(0.02, 0.6), logs(0.7, 8), logs(1e-5, 0.3), directions, seeds, st.booleans())
+def test_mmcc_holds_for_adaptive_inputs(rounds, q, sigma, target, direction, seed, toeplitz):
+    """[M-4.3], [M-Alg1] delta of adaptive runs at the epsilon that is reported; both kinds of tail bounds."""
+    rng, entries, _, _ = setting(seed, rounds, sigma)
+    if toeplitz:
+        encoder = matrices.toeplitz(np.sort(rng.uniform(0.05, 1.5, rounds))[::-1])
+        entries = encoder.entries()
+    else:
+        encoder = matrices.dense(entries)
+    ends = edges(-reach(entries), reach(entries), sigma, CELLS[rounds])
+    inputs = strategy(rng, ends, rounds)
+    tails = ("joint", "published", "aggregated") if toeplitz else ("joint", "published")
+    present = averaged(entries, coins(rounds, q), inputs, sigma, ends)
+    absent = sequences(entries, (0,) * rounds, inputs, sigma, ends)
+    for tail in tails:
+        bound = answer(MatrixMechanism(encoder, sigma, q, tail_bound=tail).epsilon, target, direction).upper
+        assert stays_below(target, *ordered(present, absent, direction), math.exp(bound))
+
+
+def evidence(above, past, q, sigma):
+    """Log odds of each column if no other took part [M-C.3]."""
+    return special.logit(q) + (past @ above - np.sum(above**2, axis=0) / 2) / sigma**2
+
+
+def posterior(above, past, q, sigma):
+    """All sets of columns and their probabilities, given the rows above."""
+    sets = np.array(list(itertools.product((0.0, 1.0), repeat=above.shape[1])))
+    log = sets.sum(axis=1) * special.logit(q) - np.sum((past - sets @ above.T) ** 2, axis=1) / (2 * sigma**2)
+    return sets, special.softmax(log)
+
+
+def stochastically_below(values, weights, larger, larger_weights):
+    """Whether the first law's tails are at most the second's, everywhere."""
+    tail = lambda x, w: np.array([w[x >= t - 1e-9].sum() for t in values])
+    return np.all(tail(values, weights) <= tail(larger, larger_weights) + 1e-12)
+
+
+@examples(25)
+@given(st.integers(2, 6), logs(1e-3, 0.9), logs(0.2, 6), st.floats(0, 4), directions, seeds)
+def test_independent_coins_cover_the_posterior(rounds, q, sigma, epsilon, direction, seed):
+    """[M-C.3] Any past, likely or not: the row's law against independent coins, tails and divergences."""
+    rng = np.random.default_rng(seed)
+    entries = triangular(rng, rounds, False)
+    row = int(rng.integers(1, rounds))
+    past = rng.normal(0, rng.choice([1, 5]) * sigma, row) + entries[:row] @ (rng.random(rounds) < q)
+    sets, law = posterior(entries[:row], past, q, sigma)
+    chances = special.expit(evidence(entries[:row], past, q, sigma))
+    cover = np.prod(np.where(sets, chances, 1 - chances), axis=1)
+    for weights in (entries[row], rng.exponential(size=rounds)):
+        assert stochastically_below(sets @ weights, law, sets @ weights, cover)
+    truth = Mixture(sets @ entries[row], law / law.sum(), sigma).hockey_stick(epsilon, direction)
+    assert (
+        truth <= product(chances, entries[row], sigma).hockey_stick(epsilon, direction) * (1 + 1e-9) + 1e-15
+    )
+
+
+@examples(25)
+@given(st.integers(2, 6), logs(1e-3, 0.7), logs(0.5, 6), st.integers(1, 4), seeds)
+def test_sums_of_intensities_cover_the_posterior(rounds, q, sigma, cut, seed):
+    """[A-12] A falling Toeplitz encoder, any past: a Poisson number for each of two groups of ages."""
+    rng = np.random.default_rng(seed)
+    f = np.sort(rng.exponential(1, rounds))[::-1]
+    cut = min(cut, rounds - 1)
+    above, sigma = matrices.toeplitz(f).entries()[:-1, :-1], sigma * f[0]
+    past = rng.normal(0, rng.choice([1, 4]) * sigma, rounds - 1) + f[0]
+    sets, law = posterior(above, past, q, sigma)
+    cumulative = np.cumsum(np.logaddexp(0, evidence(above, past, q, sigma))[::-1])
+    totals = np.maximum.accumulate(cumulative[[cut - 1, -1]] * rng.uniform(1, 1.2))
+    steps = np.diff(totals, prepend=0.0)
+    counts = np.arange(60)
+    # What is beyond 60 counts for all values.
+    masses = [stats.poisson.pmf(counts, step) for step in steps]
+    leaps = (f[1], f[min(cut + 1, rounds - 1)])
+    values = np.append(np.add.outer(leaps[0] * counts, leaps[1] * counts).ravel(), np.inf)
+    weights = np.outer(*masses).ravel()
+    weights = np.append(weights, max(1 - weights.sum(), 0.0))
+    assert stochastically_below(sets @ f[:0:-1], law, values, weights)
+
+
+@examples(25)
+@given(st.sampled_from([2, 4]), logs(1e-3, 0.7), logs(0.3, 6), seeds)
+def test_equal_coins_cover_a_node_of_a_tree(leaves, q, sigma, seed):
+    """[A-12] Any past of a tree: the binomial with the same sum of intensities."""
+    rng = np.random.default_rng(seed)
+    above = matrices.binary_tree(leaves).entries()[:-1]
+    past = rng.normal(0, rng.choice([1, 4]) * sigma, len(above)) + rng.uniform(-1, 2)
+    sets, law = posterior(above, past, q, sigma)
+    total = np.logaddexp(0, evidence(above, past, q, sigma)).sum() * rng.uniform(1, 1.2)
+    counts = np.arange(leaves + 1.0)
+    larger = stats.binom.pmf(counts, leaves, -np.expm1(-total / leaves))
+    assert stochastically_below(sets.sum(axis=1), law, counts, larger)
+
+
+# ------------------------------------------------------------ the shuffled tree
+
+
+@examples(12)
+@given(logs(0.7, 10), st.floats(0, 3), directions, logs(1e-12, 0.3), st.floats(0.02, 1))
+def test_tree_with_two_leaves(sigma, epsilon, direction, delta, small):
+    """[M-5.2r] (i) above the projection, (iii) the explicit noise suffices."""
+    modes = planar([[2.0, 1.0], [1.0, 2.0]])
+    value = modes_value(modes / sigma, [0.5, 0.5], epsilon, direction)
+    assert gaussian.delta(math.sqrt(1.5) / sigma, epsilon) <= value.upper * (1 + 1e-9)
+    enough = math.sqrt(5 * (math.log(1 / delta) + small)) / small
+    assert modes_value(modes / enough, [0.5, 0.5], small, direction).lower <= delta
+
+
+@examples(15)
+@given(st.sampled_from([2, 4, 8]), st.integers(2, 4), st.floats(0.02, 0.98))
+def test_replicas_of_a_tree(leaves, order, share):
+    """[M-5.2r] (ii) Moments over all tuples of leaves."""
+    t = share * math.log(2)  # order * tau
+    sigma2 = order / (2 * t)
+    overlap = matrices.binary_tree(leaves).gram()
+    places = np.array(list(itertools.product(range(leaves), repeat=order)))
+    inside = sum(overlap[places[:, a], places[:, b]] for a, b in itertools.combinations(range(order), 2))
+    divergence = special.logsumexp(inside / sigma2 - order * math.log(leaves)) / (order - 1)
+    finite = math.log(np.exp(t * overlap[0]).mean())
+    assert divergence <= finite * (1 + 1e-9)
+    assert finite <= math.log(math.exp(t) / (2 - math.exp(t))) * (1 + 1e-9)
+    assert order > 2 or divergence == pytest.approx(finite, rel=1e-9)
+
+
+# ------------------------------------------------------------ Renyi divergences, batch size
+
+
+def log_moment(first, second, order):
+    """(order - 1) times the Renyi divergence."""
+    with np.errstate(divide="ignore"):
+        terms = order * np.log(first) + (1 - order) * np.log(second)
+    return float(special.logsumexp(terms[(first > 0) | (second > 0)]))
+
+
+def full(laws):
+    """No impossible outcomes: all moments are finite."""
+    laws = laws + 1e-6
+    return laws / laws.sum(axis=1, keepdims=True)
+
+
+@examples(60)
+@given(discrete(4), st.floats(1.02, 30), st.floats(1.01, 2), st.floats(0, 1))
+def test_renyi_curves(laws, order, factor, share):
+    """[ZW-0] Rising orders, convex cumulants, rounds that add, joint convexity."""
+    P, Q, R, S = full(laws)
+    middle, last = 1 + (order - 1) * factor, 1 + (order - 1) * (2 * factor - 1)
+    moments = [log_moment(P, Q, x) for x in (order, middle, last)]
+    assert moments[1] <= (moments[0] + moments[2]) / 2 + 1e-9
+    assert moments[0] / (order - 1) <= moments[1] / (middle - 1) * (1 + 1e-9) + 1e-9
+    both = log_moment(np.kron(P, R), np.kron(Q, S), order)
+    assert both == pytest.approx(log_moment(P, Q, order) + log_moment(R, S, order), abs=1e-9)
+    mixed = log_moment(share * P + (1 - share) * R, share * Q + (1 - share) * S, order)
+    parts = [log_moment(P, Q, order), log_moment(R, S, order)]
+    assert mixed <= special.logsumexp(parts, b=[share, 1 - share]) + 1e-9
+
+
+@examples(60)
+@given(discrete(), logs(1e-4, 0.99), st.floats(2, 20), st.booleans())
+def test_sampled_renyi_curves_of_any_pair(laws, q, order, whole):
+    """[ZW-1], [ZW-3] Both directions against F_1 of the two-sided curve, at integers and at real orders."""
+    P, Q = full(laws)
+    order = round(order) if whole else order
+    curve = lambda n: max(log_moment(P, Q, n), log_moment(Q, P, n)) / (n - 1)
+    sampled = (1 - q) * Q + q * P
+    remove, add = log_moment(sampled, Q, order), log_moment(Q, sampled, order)
+    bound = renyi.zhu_wang(order, curve, q)
+    assert max(remove, add) / (order - 1) <= bound * (1 + 1e-9) + 1e-12
+    assert bound <= renyi.zhu_wang(order, curve, q, constant=3) * (1 + 1e-12)
+    exchanged = log_moment((1 - q) * P + q * Q, P, order)
+    rho = 3 * (1 - q) / (3 * (1 - q) + (2 * order - 1) * q)
+    right = special.logsumexp([remove, exchanged], b=[rho, 1 - rho])
+    assert add <= right + 1e-12
+
+
+@examples(60)
+@given(discrete(), st.floats(1.01, 40), logs(1e-8, 0.9))
+def test_conversions_of_renyi_divergences(laws, order, delta):
+    """[ZW-6] At the converted epsilon the pair has at most delta."""
+    P, Q = full(laws)
+    divergence = log_moment(P, Q, order) / (order - 1)
+    classic = divergence + math.log(1 / delta) / (order - 1)
+    improved = divergence + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+    assert improved <= classic
+    for epsilon in (classic, improved):
+        alpha = math.exp(min(max(epsilon, 0.0), 700))
+        assert stays_below(delta, P, Q, alpha)
+
+
+@examples(20)
+@given(logs(0.3, 20), logs(1e-5, 1), logs(1.01, 60))
+def test_renyi_add_is_at_most_remove(sigma, q, order):
+    """[ZW-4]"""
+    remove, add = (answer(renyi.subsampled_gaussian, order, sigma, q, d) for d in DIRECTIONS)
+    assert at_most(add, remove)
+
+
+@examples(10)
+@given(st.integers(1, 1000), logs(1e-3, 1), logs(0.05, 5), st.floats(0, 3), st.floats(0.05, 0.95))
+def test_bounds_on_delta_by_moments(rounds, q, size, epsilon, place):
+    """[R-5.1], [R-5.2] The lower bound by two moments, and the distance to the plain Gaussian."""
+    sigma = max(q * math.sqrt(rounds) / size, 0.4)
+    found = answer(PoissonDPSGD(sigma, q, rounds).delta, epsilon)
+    mean, variance = rounds * q**2 / (2 * sigma**2), rounds * (sigma**-2 + sigma**-4 / 4)
+    if mean > epsilon:
+        t = epsilon + place * (mean - epsilon)
+        least = -math.expm1(epsilon - t) * (mean - t) ** 2 / (variance + (mean - t) ** 2)
+        assert least <= found.upper
+    a2 = sigma**-2
+    chi = q**2 * math.expm1((1 - q) ** 2 * a2) + 2 * q * (1 - q) * math.expm1(-q * (1 - q) * a2)
+    chi += (1 - q) ** 2 * math.expm1(q**2 * a2)
+    distance = 0.5 * math.sqrt(math.expm1(min(rounds * math.log1p(max(chi, 0.0)), 700)))
+    plain = gaussian.delta(q * math.sqrt(rounds) / sigma, epsilon)
+    room = math.exp(epsilon) * distance * (1 + 1e-9) + 1e-9 * plain
+    assert found.lower - room <= plain <= found.upper + room
+
+
+@examples(15)
+@given(logs(1e-4, 1), logs(0.2, 20), st.floats(0, 5))
+def test_one_step(q, sigma, epsilon):
+    """[R-6] The scaled Gaussian of the remove direction, the add direction below it, both from cells."""
+    ends = edges(0, 1, sigma, 3000)
+    absent = cells(ends, 0.0, sigma)
+    present = (1 - q) * absent + q * cells(ends, 1.0, sigma)
+    exact = q * gaussian.delta(1 / sigma, math.log1p(math.expm1(epsilon) / q))
+    for direction in DIRECTIONS:
+        assert stays_below(exact, *ordered(present, absent, direction), math.exp(epsilon))
+    assert binomial(1, q, sigma).hockey_stick(epsilon) == pytest.approx(exact, rel=1e-9, abs=1e-300)
