@@ -1,19 +1,17 @@
 """Checks by property of chapters 1 to 6; the rules stand in the package."""
 
+from ._parsed import array, arrays, numbers
+
 
 def _rows(answer, count, what):
     """`answer` as `count` probability vectors of one length, or the hint why it is not that."""
     import numpy as np
 
     form = f"The answer must be a tuple of {count} lists of probabilities of equal length: {what}."
-    if not isinstance(answer, (tuple, list)) or len(answer) != count:
+    rows = arrays(answer, *[1] * count)
+    if rows is None or len({len(row) for row in rows}) != 1 or len(rows[0]) < 1 or not np.all(np.isfinite(rows)):
         return None, form
-    try:
-        rows = np.array([np.asarray(row, dtype=float) for row in answer])
-    except (TypeError, ValueError):
-        return None, form
-    if rows.ndim != 2 or rows.shape[1] < 1 or not np.all(np.isfinite(rows)):
-        return None, form
+    rows = np.array(rows)
     if np.any(rows < 0) or np.any(np.abs(rows.sum(axis=1) - 1) > 1e-9):
         return None, "Each list must hold numbers of at least 0 that add up to 1."
     return rows, None
@@ -68,10 +66,10 @@ def accounting_5(answer):
 
     from .._scipy import special
 
-    try:
-        rounds, cells, epsilon = (float(number) for number in answer)
-    except (TypeError, ValueError):
+    values = numbers(answer, 3)
+    if values is None:
         return "The answer must be a tuple of three numbers: rounds, cells, epsilon."
+    rounds, cells, epsilon = values
     if not (rounds.is_integer() and 1 <= rounds <= 10**5):
         return "rounds must be a whole number from 1 to 100000."
     if not (2 <= cells <= 6 and 0 <= epsilon <= 20):
@@ -143,11 +141,11 @@ def mixtures_6(answer):
     from ..mixtures import VectorMixture
 
     form = "The answer must be a tuple (first, second) of two lists of equally many points [x, y], at most 16 each."
-    try:
-        first, second = (np.asarray(modes, dtype=float) for modes in answer)
-    except (TypeError, ValueError):
+    parts = arrays(answer, 2, 2)
+    if parts is None:
         return form
-    if first.shape != second.shape or first.ndim != 2 or first.shape[1] != 2 or not 1 <= len(first) <= 16:
+    first, second = parts
+    if first.shape != second.shape or first.shape[1] != 2 or not 1 <= len(first) <= 16:
         return form
     short, long = (np.linalg.norm(modes, axis=1) for modes in (first, second))
     if short.min() < 0.4 - 1e-9:
@@ -165,16 +163,12 @@ def mixtures_6(answer):
 
 def mixtures_7(answer):
     """Equal mean and variance; the first has the larger delta(0), the second the larger delta(3)."""
-    import numpy as np
-
     from ..mixtures import Mixture
 
-    form = "The answer must be a tuple ((s, p), (s2, p2)) of two laws, each a list of values and one of probabilities."
-    try:
-        laws = [tuple(np.asarray(part, dtype=float) for part in law) for law in answer]
-        (s, p), (s2, p2) = laws
-    except (TypeError, ValueError):
-        return form
+    laws = [arrays(law, 1, 1) for law in answer] if isinstance(answer, (tuple, list)) else []
+    if len(laws) != 2 or None in laws:
+        return "The answer must be a tuple ((s, p), (s2, p2)) of two laws, each a list of values and one of probabilities."
+    (s, p), (s2, p2) = laws
     first, second = Mixture(s, p, 1.0), Mixture(s2, p2, 1.0)
     means = s @ p, s2 @ p2
     if abs(means[0] - means[1]) > 1e-6:
@@ -197,13 +191,10 @@ def group_6(answer):
     from ..mixtures import Mixture, binomial
 
     form = "The answer must be a tuple (ordinary, sensitive): a list of at most 8 gradients, and one gradient."
-    try:
-        ordinary, sensitive = answer
-        ordinary, sensitive = np.asarray(ordinary, dtype=float), float(sensitive)
-    except (TypeError, ValueError):
+    parts = arrays(answer, 1, 0)
+    if parts is None or len(parts[0]) > 8:
         return form
-    if ordinary.ndim != 1 or len(ordinary) > 8:
-        return form
+    ordinary, sensitive = parts[0], float(parts[1])
     if not np.all(np.abs(np.append(ordinary, sensitive)) <= 1):
         return "Gradients are clipped: each must lie between -1 and 1."
     x = np.linspace(-10, 10, 10_001)
@@ -231,12 +222,10 @@ def last_iterate_6(answer):
     from .._scipy import special
     from ..mechanisms import LastIterate, PoissonDPSGD
 
-    try:
-        inner = np.sort(np.asarray(answer, dtype=float))
-    except (TypeError, ValueError):
-        inner = np.zeros(0)
-    if inner.shape != (3,) or not np.all(np.isfinite(inner)):
+    inner = numbers(answer, 3)
+    if inner is None or not np.all(np.isfinite(inner)):
         return "The answer must be a list of three finite numbers, the thresholds."
+    inner.sort()
     edges, y = np.concatenate([[-np.inf], inner, [np.inf]]), np.linspace(-9, 11, 2001)[:, None]
 
     def masses(first, both):
@@ -257,11 +246,8 @@ def last_iterate_7(answer):
 
     from .. import accounting, mixtures
 
-    try:
-        rates = np.asarray(answer, dtype=float)
-    except (TypeError, ValueError):
-        rates = np.zeros(0)
-    if rates.shape != (12,):
+    rates = array(answer)
+    if rates is None or len(rates) != 12:
         return "The answer must be a list of twelve learning rates."
     if not np.all((rates >= 0.5) & (rates <= 1)):
         return "Each rate must lie between one half and 1."

@@ -1,18 +1,11 @@
 """Checks by property of chapters 7 to 12; the rules stand in the package."""
 
-
-def _numbers(answer, count):
-    """The answer as `count` floats, or None if it is not that."""
-    try:
-        values = [float(value) for value in answer]
-    except (TypeError, ValueError):
-        return None
-    return values if len(values) == count else None
+from ._parsed import array, arrays, numbers
 
 
 def renyi_5(answer):
     """An order, a rate and a ratio at which the weight 1/2 puts zeta below its tangent [ZW-3]."""
-    values = _numbers(answer, 3)
+    values = numbers(answer, 3)
     if values is None:
         return "The answer must be three numbers: order, rate, ratio."
     order, q, y = values
@@ -30,11 +23,8 @@ def renyi_6(answer):
     """Two laws on three points whose Renyi divergences change their order between orders 2 and 8."""
     import numpy as np
 
-    try:
-        laws = np.array(answer, dtype=float)
-    except (TypeError, ValueError):
-        return "The answer is a pair of lists of three probabilities each."
-    if laws.shape != (2, 3):
+    laws = array(answer, 2)
+    if laws is None or laws.shape != (2, 3):
         return "The answer is a pair of lists of three probabilities each."
     if laws.min() < 1e-3 or np.abs(laws.sum(axis=1) - 1).max() > 1e-6:
         return "Each list must add up to 1, with no probability below 0.001."
@@ -55,7 +45,7 @@ def large_batches_6(answer):
     from .. import gaussian
     from ..calibrate import effective_noise
 
-    values = _numbers(answer, 4)
+    values = numbers(answer, 4)
     if values is None:
         return "The answer must be four numbers: epsilon, delta, rounds, sampling probability."
     epsilon, delta, rounds, q = values
@@ -73,7 +63,7 @@ def one_step_7(answer):
     """A target (epsilon, delta, q) outside the sufficient condition at which the effective noise falls."""
     from .. import one_step
 
-    values = _numbers(answer, 3)
+    values = numbers(answer, 3)
     if values is None:
         return "The answer must be three numbers: epsilon, delta, sampling probability."
     epsilon, delta, q = values
@@ -111,11 +101,8 @@ def matrix_6(answer):
     """A lower-triangular encoder of four rounds with an error at equal privacy of at most 1.32."""
     import numpy as np
 
-    try:
-        C = np.array(answer, dtype=float)
-    except (TypeError, ValueError):
-        return "The answer is a table of numbers, four rows and four columns."
-    if C.shape != (4, 4) or np.any(np.triu(C, 1)) or np.diag(C).min() <= 0:
+    C = array(answer, 2)
+    if C is None or C.shape != (4, 4) or np.any(np.triu(C, 1)) or np.diag(C).min() <= 0:
         return "The answer is a lower-triangular array with four rows, four columns and a positive diagonal."
     error = np.linalg.norm(C, axis=0).max() * np.linalg.norm(np.tri(4) @ np.linalg.inv(C)) / 2
     if not error <= 1.32:
@@ -125,15 +112,11 @@ def matrix_6(answer):
 
 def conditional_5(answer):
     """(alpha, P1, Q1) for which charging each bad output under its own law is worth half or less."""
-    form = "The answer is an order and two lists of three probabilities."
-    try:
-        alpha, with_record, without = answer
-        alpha, P, Q = float(alpha), _numbers(with_record, 3), _numbers(without, 3)
-    except (TypeError, ValueError):
-        return form
-    if P is None or Q is None:
-        return form
-    if not alpha >= 1 or not min(P + Q) > 0:
+    parts = arrays(answer, 0, 1, 1)
+    if parts is None or not len(parts[1]) == len(parts[2]) == 3:
+        return "The answer is an order and two lists of three probabilities."
+    alpha, P, Q = parts
+    if not alpha >= 1 or not min(*P, *Q) > 0:
         return "Give an order of at least 1 and two lists of three positive probabilities."
     if max(abs(sum(P) - 1), abs(sum(Q) - 1)) > 1e-6:
         return "Each list must add up to 1."
@@ -152,8 +135,8 @@ def conditional_6(answer):
     from .. import matrices
     from .._scipy import special
 
-    past = np.array(_numbers(answer, 11) or [np.nan])
-    if not np.abs(past).max() <= 10:
+    past = array(answer)
+    if past is None or len(past) != 11 or not np.abs(past).max() <= 10:
         return "The answer is a list of eleven numbers, each between -10 and 10."
     encoder = matrices.optimal_counting(12)
     above, variance = encoder.entries()[:11], encoder.column_norms()[0] ** 2
@@ -170,7 +153,7 @@ def mmcc_6(answer):
     """(sigma, q, delta) for which independent rows report 1.4 times the true epsilon, add direction."""
     from .. import accounting, matrices, mixtures, truth
 
-    values = _numbers(answer, 3)
+    values = numbers(answer, 3)
     if values is None:
         return "The answer must be three numbers: sigma, q, delta."
     sigma, q, delta = values

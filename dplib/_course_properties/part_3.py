@@ -1,14 +1,16 @@
-"""Checks by property of chapters 13 to 17; the rules stand in the package."""
+"""Checks by property of chapters 13 to 19; the rules stand in the package."""
+
+from ._parsed import array, arrays, numbers
 
 
 def tree_4(answer):
     """(a, q, T, alpha): randomised response for which add is at least 1.38 times remove."""
     import math
 
-    try:
-        a, q, rounds, alpha = (float(value) for value in answer)
-    except (TypeError, ValueError):
+    values = numbers(answer, 4)
+    if values is None:
         return "the answer is a tuple of four numbers (a, q, T, alpha)"
+    a, q, rounds, alpha = values
     if not (0.5 < a < 1 and 0 < q <= 1 and 1 <= rounds <= 8 and rounds == int(rounds) and 1 <= alpha < math.inf):
         return "needed are 1/2 < a < 1, 0 < q <= 1, a whole number T from 1 to 8, and alpha >= 1"
     remove = add = 0.0
@@ -27,12 +29,11 @@ def tree_6(answer):
     """(p, q, epsilon): the printed bound on the loss tail is exceeded four times."""
     import numpy as np
 
-    try:
-        p, q, epsilon = answer
-        p, q, epsilon = np.asarray(p, dtype=float), np.asarray(q, dtype=float), float(epsilon)
-    except (TypeError, ValueError):
+    parts = arrays(answer, 1, 1, 0)
+    if parts is None:
         return "the answer is a tuple (p, q, epsilon) with two lists of numbers and a number"
-    if p.ndim != 1 or p.shape != q.shape or not 2 <= len(p) <= 6:
+    p, q, epsilon = parts
+    if p.shape != q.shape or not 2 <= len(p) <= 6:
         return "p and q are flat lists of equal length, 2 to 6"
     if not (np.all(p > 0) and np.all(q > 0) and abs(p.sum() - 1) < 1e-9 and abs(q.sum() - 1) < 1e-9):
         return "p and q need positive entries that sum to 1"
@@ -55,10 +56,10 @@ def bins_4(answer):
     import numpy as np
     from scipy import special
 
-    try:
-        c, sigma = (float(value) for value in answer)
-    except (TypeError, ValueError):
+    values = numbers(answer, 2)
+    if values is None:
         return "the answer is a pair of numbers (c, sigma)"
+    c, sigma = values
     if not (-3 <= c < 0 and 0.05 <= sigma <= 100):
         return "needed are -3 <= c < 0 and a noise multiplier from 0.05 to 100"
 
@@ -87,11 +88,10 @@ def bins_6(answer):
     """Four vectors whose absolute inner products are no table of inner products."""
     import numpy as np
 
-    try:
-        modes = np.asarray(answer, dtype=float)
-    except (TypeError, ValueError):
+    modes = array(answer, 2)
+    if modes is None:
         return "the answer is a list of four lists of numbers, all of the same length"
-    if modes.ndim != 2 or len(modes) != 4 or not 1 <= modes.shape[1] <= 8:
+    if len(modes) != 4 or not 1 <= modes.shape[1] <= 8:
         return "needed are four vectors of equal length, at most 8"
     if not np.all(np.isfinite(modes)) or not np.any(modes):
         return "the entries must be finite, and not all zero"
@@ -108,11 +108,11 @@ def monte_carlo_5(answer):
 
     import numpy as np
 
-    try:
-        modes, centres = (np.asarray(part, dtype=float) for part in answer)
-    except (TypeError, ValueError):
+    parts = arrays(answer, 2, 2)
+    if parts is None:
         return "the answer is a pair (modes, centres) of lists of points in the plane"
-    if modes.shape != (2, 2) or centres.ndim != 2 or not 1 <= len(centres) <= 3 or centres.shape[1] != 2:
+    modes, centres = parts
+    if modes.shape != (2, 2) or not 1 <= len(centres) <= 3 or centres.shape[1] != 2:
         return "needed are two modes and one to three centres, each a list of two numbers"
     if not (np.all(modes >= 0) and modes.max() <= 5 and np.abs(centres).max() <= 15):
         return "entries of modes must lie between 0 and 5, those of centres between -15 and 15"
@@ -142,11 +142,11 @@ def monte_carlo_6(answer):
     """(values, probabilities): a law for which mean + 1.645 standard errors is no upper bound."""
     import numpy as np
 
-    try:
-        values, chances = (np.asarray(part, dtype=float) for part in answer)
-    except (TypeError, ValueError):
+    parts = arrays(answer, 1, 1)
+    if parts is None:
         return "the answer is a pair of lists of numbers (values, probabilities)"
-    if values.ndim != 1 or values.shape != chances.shape or not 1 <= len(values) <= 5:
+    values, chances = parts
+    if values.shape != chances.shape or not 1 <= len(values) <= 5:
         return "values and probabilities are flat lists of equal length, at most 5"
     if not (np.all(values >= 0) and np.all(values <= 1) and np.all(chances >= 0) and abs(chances.sum() - 1) < 1e-9):
         return "values must lie in [0, 1], and probabilities be at least 0 and sum to 1"
@@ -167,11 +167,10 @@ def encoder_4(answer):
     import numpy as np
     from scipy import signal
 
-    try:
-        pair = [np.asarray(part, dtype=float) for part in answer]
-    except (TypeError, ValueError):
+    pair = arrays(answer, 1, 1)
+    if pair is None:
         return "the answer is a pair of lists of 8 numbers"
-    if len(pair) != 2 or any(c.shape != (8,) or c[0] != 1 or not np.all((c >= 0) & (c < 1e6)) for c in pair):
+    if any(c.shape != (8,) or c[0] != 1 or not np.all((c >= 0) & (c < 1e6)) for c in pair):
         return "needed are two lists of 8 non-negative numbers, each beginning with 1"
     weights, errors, claims = np.arange(8, 0, -1), [], []
     for c in pair:
@@ -192,11 +191,10 @@ def encoder_6(answer):
     from ..calibrate import calibrate
     from ..mechanisms import BallsInBins
 
-    try:
-        c = np.asarray(answer, dtype=float)
-    except (TypeError, ValueError):
+    c = array(answer)
+    if c is None:
         return "the answer is a list of numbers"
-    if c.ndim != 1 or not 1 <= len(c) <= 64 or c[0] != 1 or not np.all((c >= 0) & (c <= 10)):
+    if not 1 <= len(c) <= 64 or c[0] != 1 or not np.all((c >= 0) & (c <= 10)):
         return "needed are at most 64 coefficients between 0 and 10, the first one equal to 1"
     encoder = matrices.toeplitz(np.pad(c, (0, 64 - len(c))))
     for epsilon, limit in ((0.5, 43.1), (8.0, 4.15)):
@@ -213,11 +211,10 @@ def training_6(answer):
 
     from .. import gaussian, matrices, sensitivity
 
-    try:
-        c = np.asarray(answer, dtype=float)
-    except (TypeError, ValueError):
+    c = array(answer)
+    if c is None:
         return "the answer is a list of numbers"
-    if c.ndim != 1 or not 1 <= len(c) <= 16 or c[0] != 1 or not np.all((c >= 0) & (c <= 100)):
+    if not 1 <= len(c) <= 16 or c[0] != 1 or not np.all((c >= 0) & (c <= 100)):
         return "needed are at most 16 coefficients between 0 and 100, the first one equal to 1"
     c, weights, carried = np.pad(c, (0, 256 - len(c))), np.zeros(256), 0.0
     for t, rate in reversed(list(enumerate(np.interp(np.arange(256), [64, 255], [1.0, 0.05])))):
@@ -226,4 +223,44 @@ def training_6(answer):
     left = solve_triangular(toeplitz(c, np.zeros(256)).T, weights / weights.mean(), lower=False)
     if (error := sigma * np.linalg.norm(left)) > 37.5:
         return f"the error of the last model is {error:.4g}: only the last sum counts, so how much of each noise should the next round take back?"
+    return None
+
+
+def which_accountant_6(answer):
+    """(sigma, T, delta): coins with one expected participation cost a quarter more than one known round."""
+    from .. import gaussian
+    from ..mechanisms import PoissonDPSGD
+
+    values = numbers(answer, 3)
+    if values is None:
+        return "the answer is a tuple of three numbers (sigma, T, delta)"
+    sigma, rounds, delta = values
+    if not (0.5 <= sigma <= 10 and 2 <= rounds <= 1000 and rounds == int(rounds) and 1e-9 <= delta <= 1e-3):
+        return "needed are sigma from 0.5 to 10, a whole number T from 2 to 1000, and delta from 1e-9 to 1e-3"
+    once = gaussian.epsilon(1 / sigma, delta)
+    if once > 9:
+        return f"epsilon of the known round is {once:.3g}, above 9; take more noise or a larger delta"
+    coins = PoissonDPSGD(sigma, 1 / rounds, int(rounds)).epsilon(delta).lower
+    if coins < 1.25 * once:
+        return f"the coins cost {coins / once:.3f} times as much: which bad luck with coins has a probability far above your delta, and how many rounds make it likely?"
+    return None
+
+
+def common_mistakes_6(answer):
+    """(sigma, q, T, delta): T times the epsilon of one round, at the same delta, is a tenth of the truth or less."""
+    from ..mechanisms import PoissonDPSGD
+
+    values = numbers(answer, 4)
+    if values is None:
+        return "the answer is a tuple of four numbers (sigma, q, T, delta)"
+    sigma, q, rounds, delta = values
+    if not (0.1 <= sigma <= 2 and 1e-6 <= q <= 0.1 and 1 <= rounds <= 10_000 and rounds == int(rounds)):
+        return "needed are sigma from 0.1 to 2, q from 1e-6 to 0.1, and a whole number T from 1 to 10000"
+    if not 1e-9 <= delta <= 1e-5:
+        return "needed is a delta from 1e-9 to 1e-5"
+    claimed = rounds * PoissonDPSGD(sigma, q, 1).epsilon(delta).upper
+    if not 0.2 <= claimed <= 2:
+        return f"the claim is {claimed:.3g}, not between 0.2 and 2; compare delta with q, since one round that is drawn at all has about that probability"
+    if PoissonDPSGD(sigma, q, int(rounds)).delta(10 * claimed).lower <= delta:
+        return f"ten times the claim of {claimed:.3g} is a true bound here: how plainly must a single participation show, and how often may it happen in all rounds together?"
     return None

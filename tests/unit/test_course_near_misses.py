@@ -1,4 +1,4 @@
-"""Checks by property in chapters 1 to 6: an example that misses one condition is told which."""
+"""Checks by property in chapters 1 to 6, 18 and 19: an example that misses one condition is told which."""
 
 import math
 
@@ -43,6 +43,15 @@ NEAR_MISSES = [
     ("last-iterate-6", [0.0, 1.0, math.inf], "three finite numbers"),
     ("last-iterate-7", [1.0] * 12, "still too large"),
     ("last-iterate-7", [1.0] * 6 + [0.4] * 6, "one half and 1"),
+    ("which-accountant-6", (0.7, 3.5, 1e-8), "a whole number T"),
+    ("which-accountant-6", (0.5, 3, 1e-8), "above 9"),
+    ("which-accountant-6", (1.0, 3, 1e-8), "coins cost 1.178 times"),
+    ("which-accountant-6", (4.0, 100, 1e-6), "coins cost 0."),
+    ("common-mistakes-6", (0.3, 1e-5, 1e4, 1e-4), "a delta from"),
+    ("common-mistakes-6", (0.3, 0.0, 1e4, 8.2e-6), "q from"),
+    ("common-mistakes-6", (0.3, 1e-5, 1e4, 9.5e-6), "claim is 0,"),
+    ("common-mistakes-6", (0.3, 1e-5, 1e4, 2e-6), "not between 0.2 and 2"),
+    ("common-mistakes-6", (0.25, 1e-5, 1e4, 8.59e-6), "is a true bound here"),
 ]
 
 

@@ -66,6 +66,13 @@ NUMBERS = [
     (r"\\sqrt\{11\}=([\d.]+)", lambda: math.sqrt(11)),
     (r"\\sqrt E/\\sigma=([\d.]+)", lambda: math.sqrt(20)),
     (r"\\sqrt\{E/b\}/\\sigma=([\d.]+)", lambda: math.sqrt(Fraction(20, 100))),
+    (r"known batches has \$\\varepsilon=([\d.]+)\$", lambda: gaussian.epsilon(math.sqrt(20), 1e-6)),
+    (r"\\ln\\frac53=([\d.]+)", lambda: math.log(5 / 3)),
+    (
+        r"\\sigma=\\frac14\$ and \$\\varepsilon=([\d.]+)\$",
+        lambda: dplib.PoissonDPSGD(**RUN | {"noise_multiplier": 0.25}).epsilon(1e-6).upper,
+    ),
+    (r"must be at most \$([\d.]+\\times10\^\{-8\})", lambda: -math.expm1(math.log1p(-1e-3) / 50_000)),
     (
         r"the same size cost \$([\d.]+)\$",
         lambda: dplib.FixedBatchDPSGD(noise_multiplier=1.0, batch_size=500, dataset_size=50_000, steps=2000).epsilon(1e-6).upper,
@@ -106,4 +113,4 @@ def test_question_bank():
     numbers = [int(number) for number in re.findall(r"^\*\*(\d+)\.\*\* ", bank, re.MULTILINE)]
     assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 40
     assert bank.count(":::{admonition} Answer\n:class: dropdown\n") == len(numbers)
-    assert [int(number) for number in re.findall(r"^### (\d+)\. ", bank, re.MULTILINE)] == list(range(1, 18))
+    assert [int(number) for number in re.findall(r"^### (\d+)\. ", bank, re.MULTILINE)] == list(range(1, 20))
