@@ -249,6 +249,7 @@ def which_accountant_6(answer):
 def common_mistakes_6(answer):
     """(sigma, q, T, delta): T times the epsilon of one round, at the same delta, is a tenth of the truth or less."""
     from ..mechanisms import PoissonDPSGD
+    from ..results import NoBracketError
 
     values = numbers(answer, 4)
     if values is None:
@@ -261,6 +262,10 @@ def common_mistakes_6(answer):
     claimed = rounds * PoissonDPSGD(sigma, q, 1).epsilon(delta).upper
     if not 0.2 <= claimed <= 2:
         return f"the claim is {claimed:.3g}, not between 0.2 and 2; compare delta with q, since one round that is drawn at all has about that probability"
-    if PoissonDPSGD(sigma, q, int(rounds)).delta(10 * claimed).lower <= delta:
-        return f"ten times the claim of {claimed:.3g} is a true bound here: how plainly must a single participation show, and how often may it happen in all rounds together?"
+    try:
+        refuted = PoissonDPSGD(sigma, q, int(rounds)).delta(10 * claimed).lower > delta
+    except NoBracketError:  # so far below the target that no accountant finds a lower bound
+        refuted = False
+    if not refuted:
+        return f"nothing shows here that ten times the claim of {claimed:.3g} is too small: how plainly must a single participation show, and how often may it happen in all rounds together?"
     return None
