@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplib import _aged, _branches, conditional, matrices
+from dplib import _aged, _branches, _tails, _unstructured, conditional, matrices
 from dplib._row_law import RowLaws, binomial_numbers, poisson_numbers
 from dplib.results import NoBracketError
 
@@ -147,9 +147,18 @@ def test_binomial_laws_with_cumulative_bounds_would_be_wrong():
 # ------------------------------------------------------------------ inner products and moments
 
 
+def make_groups_wide(monkeypatch):
+    """Groups of several ages from the third age on, as otherwise only thousands of rounds have."""
+    monkeypatch.setattr(_aged, "_SINGLE", 2)
+    monkeypatch.setattr(_aged, "_RATIOS", ((math.inf, 1.6),))
+
+
+@pytest.mark.parametrize("wide", (False, True), ids=("single ages", "wide groups"))
 @pytest.mark.parametrize("n, separation", [(60, 1), (60, 3), (50, 7)])
-def test_groups_bound_all_inner_products(n, separation):
+def test_groups_bound_all_inner_products(n, separation, wide, monkeypatch):
     """[A-12] covariance >= upper >= every true inner product, and it is a covariance."""
+    if wide:
+        make_groups_wide(monkeypatch)
     ages = _aged.Ages(decreasing(np.random.default_rng(n), n), 2.0, separation)
     past = [np.concatenate([np.zeros(n), ages.coefficients])[n - a * separation :][:n] for a in range(1, ages.count)]
     # Column of age a: what was released of it, aligned at the present; its start lies a blocks back.
@@ -311,7 +320,7 @@ def test_no_mean_of_a_subtree_is_rounded_down(monkeypatch):
     monkeypatch.setattr(_branches, "_noise_kernel", lambda deviation, step: (np.ones(1), 0, 0.0))
     monkeypatch.setattr(_branches, "_POINTS", 64)
     sigma, p = 5.0, 0.3
-    laws = _branches._laws_within(_branches.Branches(8, 1, sigma), p, [0.5] * 3, 0.44)
+    laws = _branches._laws_within(_branches.Branches(8, 1, sigma), p, [0.5] * 3, 0.445)
     number, mean, chance = np.array([0, 1]), np.ones(2), np.array([1 - p, p])
     for points, survival in laws:
         mean = mean * np.exp((number - 0.5) / sigma**2)
@@ -371,6 +380,56 @@ def test_groups_of_rows_are_close_to_single_rows(monkeypatch):
     grouped = conditional.rows(encoder, 12.0, 1 / 64, 5e-7, "published")[0]
     one, two = (accounting.epsilon(rows.pairs, 5e-7).upper for rows in (exact, grouped))
     assert one <= two <= 1.02 * one
+
+
+@pytest.mark.parametrize("tail_bound", ("published", "joint", "aggregated"))
+def test_wide_groups_of_ages_cost_more(tail_bound, monkeypatch):
+    """[A-12] A group counts as so many columns like its youngest, with the bound of its worst."""
+    from dplib import accounting
+
+    monkeypatch.setattr(conditional, "_EXACT_ROWS", 10)
+    encoder = matrices.optimal_counting(40)
+    single = conditional.rows(encoder, 12.0, 1 / 20, 1e-6, tail_bound)[0]
+    make_groups_wide(monkeypatch)
+    wide = conditional.rows(encoder, 12.0, 1 / 20, 1e-6, tail_bound)[0]
+    one, two = (accounting.epsilon(rows.pairs, 1e-6).upper for rows in (single, wide))
+    assert 1.001 * one <= two <= 2 * one
+
+
+def test_a_group_of_ages_has_the_entry_of_its_youngest(monkeypatch):
+    """[M-Alg2] The mean sensitivity of the last row is above the sum over all ages, each with its own entry."""
+    monkeypatch.setattr(conditional, "_EXACT_ROWS", 10)
+    make_groups_wide(monkeypatch)
+    encoder, p, sigma = matrices.optimal_counting(40), 1 / 20, 12.0
+    ages = _aged.Ages(encoder.coefficients, sigma)
+    chances = np.repeat(_aged.published_groups(ages, p, 1e-6), ages.sizes[: ages.old])
+    least = p * ages.entries[0] + float(chances @ ages.entries[1 : ages.active + 1])
+    rows = conditional.rows(encoder, sigma, p, 1e-6, "published")[0]
+    largest = max(float(mixture.probabilities @ mixture.sensitivities) for mixture, _ in rows.pairs)
+    assert least <= largest <= 1.5 * least
+
+
+def test_published_bounds_take_the_largest_products_of_each_column():
+    """[M-Alg2] Columns that meet few others beside columns that meet many."""
+    rng, p, tail = np.random.default_rng(12), 0.2, 1e-3
+    products = rng.uniform(0.1, 1, (6, 12)) * (np.arange(12) < np.array([[1], [2], [4], [7], [10], [12]]))
+    norms = products.max(axis=1)
+    for row, norm, found in zip(products, norms, _unstructured.published_rule(p, tail)(products, norms)):
+        met = np.sort(row[row > 0])[::-1]
+        most = int(stats.binom.isf(tail / 2, len(met), p))
+        assert found == pytest.approx(stats.norm.isf(tail / 2) * math.sqrt(norm) + met[:most].sum() - norm / 2)
+
+
+def test_joint_bounds_of_all_pairs_count_every_column():
+    """[A-11] The chord's bound on the moment is above the product of the columns' own moments."""
+    rng, p, tail = np.random.default_rng(13), 0.2, 1e-3
+    products = rng.uniform(0.0, 1, (6, 12)) ** 2
+    norms = products.max(axis=1) * 1.2
+    found = _unstructured.joint_rule(p, tail)(products, norms)
+    for row, norm, bound in zip(products, norms, found):
+        moment = lambda orders, row=row: np.log1p(p * np.expm1(np.multiply.outer(orders, row))).sum(axis=-1)
+        [exact] = _tails.joint_exponents(np.array([norm]), np.array([row.max()]), tail, moment)
+        assert exact <= bound <= 1.5 * exact
 
 
 def test_a_large_encoder_that_is_not_monotone_is_dominated_by_its_majorant(monkeypatch):
