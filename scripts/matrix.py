@@ -131,6 +131,7 @@ def open_alone(notebook, python, remote, folder):
     copy = folder / "empty folder" / notebook.name
     copy.parent.mkdir()
     shutil.copy2(notebook, copy)
+    stored = tools.read(copy)  # now: the original may be written anew while the copy runs
     (folder / "execute.py").write_text(EXECUTE)
     row = {
         "notebook": notebook.relative_to(ROOT / "notebooks").with_suffix("").as_posix(),
@@ -146,7 +147,7 @@ def open_alone(notebook, python, remote, folder):
         listed = f"import importlib.metadata as m; print(*(m.version(name) for name in {names}))"
         row["versions"] = dict(zip(names, run(inside, "-c", listed, env=environment).split()))
         run(inside, folder / "execute.py", copy, env=environment, cwd=copy.parent, timeout=LONGEST)
-        different = different_cells(tools.read(copy), tools.read(notebook))
+        different = different_cells(tools.read(copy), stored)
         row["different cells"] = len(different)
         row["differences"] = [[number, mine[:400], theirs[:400]] for number, mine, theirs in different]
     except Failed as error:
