@@ -5,12 +5,12 @@ import copy
 import functools
 import hashlib
 import json
-import os
 import re
 import sys
 from pathlib import Path
 
 import nbformat
+import one_move
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "dplib"
@@ -111,13 +111,7 @@ def write(notebook, path):
     path = Path(path)
     nbformat.validate(notebook)
     text = nbformat.writes(notebook)
-    temporary = path.with_name(f".{path.name}.partial")
-    try:
-        temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
-        os.replace(temporary, path)
-    except OSError:  # a full disk: the old file stays, and no part of a new one
-        temporary.unlink(missing_ok=True)
-        raise
+    one_move.write_text(path, text if text.endswith("\n") else text + "\n")
 
 
 def code_cells(notebook):

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
 
 import numpy as np  # noqa: E402
+import one_move  # noqa: E402
 import training_study  # noqa: E402
 
 import dplib  # noqa: E402
@@ -235,10 +236,7 @@ def write(name, about, settings, unfinished, tables):
     for table, rows in tables.items():
         text = ",\n".join("  " + json.dumps(rounded(row)) for row in rows)
         lines.append(f" {json.dumps(table)}: [\n{text}\n ]")
-    path = RESULTS / f"{name}.json"
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    os.replace(partial, path)
+    one_move.write_text(RESULTS / f"{name}.json", "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def run(name, fresh, sections):
@@ -272,7 +270,11 @@ def main():
 
     with joblib.parallel_config(n_jobs=options.jobs):
         for name in options.names or STUDIES:
-            run(name, options.fresh, options.sections)
+            try:
+                run(name, options.fresh, options.sections)
+            except (OSError, ValueError) as error:  # a full disk, a file that may not be written or is another
+                print(f"study: {name}: {error}; what was finished before is kept", file=sys.stderr)
+                return 1
     return 0
 
 

@@ -3,80 +3,27 @@
 The moments are drawn at random, from a seed that is printed; each test says what a run under way must leave behind.
 """
 
-import ctypes
-import hashlib
 import os
-import random
-import resource
 import shutil
-import signal
-import subprocess
-import sys
 import time
-from contextlib import contextmanager
-from pathlib import Path
 
 import build as builder
 import notebook_tools as tools
 import psutil
 import pytest
 import small_project
+from faults import contents, finish, kill_at, locked, moments, small_files_only, start, without_rights
 
 pytestmark = pytest.mark.slow
 SCRIPTS = tools.ROOT / "scripts"
 
 
 def execute(project, *arguments, **keywords):
-    command = [sys.executable, str(SCRIPTS / "execute.py"), "--root", str(project), *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **keywords)
+    return start(SCRIPTS / "execute.py", "--root", project, *arguments, **keywords)
 
 
 def build(project, **keywords):
-    command = [sys.executable, str(SCRIPTS / "build.py"), "--source", str(project), "--quiet"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **keywords)
-
-
-def finish(process):
-    """(exit status, everything it said)"""
-    out, err = process.communicate(timeout=300)
-    return process.returncode, out + err
-
-
-def contents(folder):
-    """{path: hash} of every file under a folder."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(Path(folder).rglob("*"))
-        if path.is_file()
-    }
-
-
-def kill_at(process, seconds):
-    """Kill at once and without mercy; True if it was still running."""
-    time.sleep(seconds)
-    running = process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
-    return running
-
-
-def moments(number, latest):
-    """Random moments of a run, one in each equal part of it, so that early and late ones occur."""
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    draw = random.Random(seed)
-    return [latest * (part + draw.random()) / number for part in range(number)]
-
-
-def without_rights():
-    """Before a command starts: the rights of a folder hold, even for the superuser of Linux."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
-
-
-def small_files_only(size):
-    """Before a command starts: no file may grow beyond a size, which a write meets as it meets a full disk."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    return start(SCRIPTS / "build.py", "--source", project, "--quiet", **keywords)
 
 
 @pytest.fixture(scope="module")
@@ -135,15 +82,6 @@ def test_execute_on_a_full_disk(project):
     assert first.read_bytes() == before
     assert tools.stale_reason(tools.read(second), project) is None
     assert list((project / "notebooks").glob(".*")) == []
-
-
-@contextmanager
-def locked(folder):
-    folder.chmod(0o555)
-    try:
-        yield
-    finally:
-        folder.chmod(0o755)
 
 
 def test_execute_where_nothing_may_be_written(project):
