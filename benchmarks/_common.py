@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 DATA = ROOT / "tests" / "data"
 sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
+sys.path.append(str(ROOT / "scripts"))
+
+import one_move  # noqa: E402
 
 DELTA = 1e-6
 
@@ -173,7 +176,6 @@ class Report:
             f"one minute {self.load[0]:.2f} at the start, {machine['load_average_at_end'][0]:.2f} at the end."
         )
         self.say("Versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".")
-        RESULTS.mkdir(exist_ok=True)
         record = {
             "title": self.title,
             "claims": self.claims,
@@ -182,8 +184,13 @@ class Report:
             "tables": self.tables,
         }
         text = json.dumps(_finite(record), indent=1, default=lambda number: number.item()) + "\n"  # NumPy's
-        (RESULTS / f"{self.name}.json").write_text(text, encoding="utf-8")
-        (RESULTS / f"{self.name}.txt").write_text("\n".join(self.lines) + "\n", encoding="utf-8")
+        try:
+            RESULTS.mkdir(exist_ok=True)
+            one_move.write_text(RESULTS / f"{self.name}.json", text)
+            one_move.write_text(RESULTS / f"{self.name}.txt", "\n".join(self.lines) + "\n")
+        except OSError as error:  # a full disk, a folder that may not be written
+            print(f"{self.name}: the result is not stored: {error}", file=sys.stderr)
+            return 1
         return 1 if self.failed else 0
 
 
