@@ -105,7 +105,13 @@ def log_tail_difference(x, shift):
     # Left of -3 the Mills ratio grows like e^{x^2/2}; work with log Phi there.
     left = x < -3
     small = shift < 0.1 * (1 + np.maximum(x, 0.0))
-    near, far, left_small, left = ~left & small, ~left & ~small, left & small, left & ~small
+    remote = x > 1e8
+    near, far, left_small, left = (
+        ~left & small & ~remote,
+        ~left & ~small & ~remote,
+        left & small,
+        left & ~small,
+    )
     if np.any(left_small):
         # -M'(y) = 1 - y M(y) has two positive terms for y < 0: integrate it over the shift.
         y, a = x[left_small][:, None], shift[left_small][:, None]
@@ -130,6 +136,10 @@ def log_tail_difference(x, shift):
         integral = (values @ _WEIGHTS) * reach[:, 0] / 2
         y = y[:, 0]
         out[near] = np.log(integral) - y * y / 2 - LOG_SQRT_2PI
+    if np.any(remote):
+        # M(x) is 1 / x up to 1 / x^2, and the integral above would underflow.
+        y, a = x[remote], shift[remote]
+        out[remote] = np.log(a) - np.log(y) - np.log(y + a) - y * y / 2 - LOG_SQRT_2PI
     return out
 
 

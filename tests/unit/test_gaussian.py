@@ -1,6 +1,7 @@
 """The Gaussian mechanism against 50-digit arithmetic, and its two inverses."""
 
 import math
+import warnings
 
 import mpmath as mp
 import numpy as np
@@ -178,6 +179,21 @@ def test_no_sensitivity_no_loss():
     assert gaussian.epsilon(0, 1e-300) == 0.0
     assert gaussian.delta(0, -1.0) == pytest.approx(1 - math.exp(-1), rel=1e-15)
     assert gaussian.delta(0, -1e-200) == pytest.approx(1e-200, rel=1e-12)
+
+
+@pytest.mark.parametrize("mu", [1e-300, 1e-155, 1e-9, 0.3, 50.0])
+@pytest.mark.parametrize("x", [9e7, 1.1e8, 1e20, 1e90, 1e149])
+def test_thresholds_far_out(mu, x):
+    """Against the asymptotic series of the Mills ratio in many digits; nothing underflows on the way."""
+    with mp.workdps(1200):
+        y, a = mp.mpf(x), mp.mpf(mu)
+        mills = lambda t: sum((-1) ** k * mp.fac2(2 * k - 1) * t ** (-2 * k - 1) for k in range(6))
+        exact = mp.log(mills(y) - mills(y + a)) - y * y / 2 - mp.log(2 * mp.pi) / 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = float(gaussian.log_tail_difference(x, mu))
+        assert gaussian.delta(mu, min(mu * (x + mu / 2), 1e100)) == 0
+    assert abs(found - exact) <= gaussian.TAIL_ERROR * (1 + abs(exact))
 
 
 def test_delta_below_the_smallest_float_is_zero_and_its_logarithm_is_not():
