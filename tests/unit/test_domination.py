@@ -43,8 +43,8 @@ def dominated(first, second):
         corners = np.concatenate([p / q for p, q in (first, second)])
     corners = corners[np.isfinite(corners)]
     gaps = [stick(*second, alpha) - stick(*first, alpha) for alpha in [*corners, 2 * corners.max() + 1]]
-    assume(all(abs(gap) > 1e-9 or gap == 0 for gap in gaps))
-    return min(gaps) >= 0
+    assume(all(abs(gap) > 1e-9 or abs(gap) < 1e-13 for gap in gaps))  # rounding decides nothing
+    return min(gaps) > -1e-13
 
 
 @examples(60)
@@ -124,10 +124,19 @@ def test_close_mechanisms_have_close_curves(laws, share, epsilon):
 
 
 @examples(60)
-@given(st.integers(2, 8).flatmap(lambda k: discrete(k + 1)), logs(1e-3, 5.0))
-def test_black_box_lemma(laws, epsilon):
+@given(
+    st.integers(2, 8).flatmap(lambda k: discrete(k + 1)),
+    logs(1e-3, 5.0),
+    st.one_of(st.none(), logs(1e-9, 0.5)),
+)
+def test_black_box_lemma(laws, epsilon, sharp):
     """[G-1.1] A chain of neighbours: what every link has, the ends have k times over."""
     k, alpha = len(laws) - 1, math.exp(epsilon)
+    if sharp is not None:  # an event whose probability grows as fast as one link allows
+        event = [0.0]
+        for _ in range(k):
+            event.append(min(1.0, alpha * event[-1] + sharp))
+        laws = np.array([[p, 1 - p] for p in event[::-1]])
     link = max(stick(laws[i], laws[i + 1], alpha) for i in range(k))
     growth = math.expm1(k * epsilon) / math.expm1(epsilon)
     assert stays_below(link * growth, laws[0], laws[k], alpha**k)
@@ -174,17 +183,16 @@ def outputs(batches, contributions, sigma, ends):
     return masses
 
 
-def gradients(rng, ends, rounds, ordinary, group, alike):
-    """For each round the contributions of all records; with `alike` those of the tightness example."""
+def gradients(rng, ends, rounds, ordinary, group, others=None):
+    """For each round the contributions of all records; with `others` those that the tightness theorem names."""
     found = [strategy(rng, ends, rounds) for _ in range(ordinary + group)]
-    if alike:
-        found = [
-            [np.full_like(x, -1.0 if i < ordinary else 1.0) for x in kind] for i, kind in enumerate(found)
-        ]
+    if others is not None:
+        fixed = [others] * ordinary + [1.0] * group
+        found = [[np.full_like(x, value) for x in kind] for kind, value in zip(found, fixed)]
     return list(zip(*found))
 
 
-@examples(12)
+@examples(40)
 @given(
     st.integers(0, 2),
     st.integers(1, 3),
@@ -193,12 +201,13 @@ def gradients(rng, ends, rounds, ordinary, group, alike):
     logs(0.3, 8),
     st.floats(0, 4),
     directions,
+    st.booleans(),
     seeds,
 )
-def test_poisson_groups_are_dominated(ordinary, k, rounds, q, sigma, epsilon, direction, seed):
+def test_poisson_groups_are_dominated(ordinary, k, rounds, q, sigma, epsilon, direction, alike, seed):
     """[G-3.1] Gradients of any sign that follow the outputs; every batch enumerated."""
     ends = edges(-(ordinary + k), ordinary + k, sigma, 300 if rounds == 1 else 80)
-    found = gradients(np.random.default_rng(seed), ends, rounds, ordinary, k, False)
+    found = gradients(np.random.default_rng(seed), ends, rounds, ordinary, k, 0.0 if alike else None)
     present = outputs(list(all_batches(ordinary + k, q)), found, sigma, ends)
     absent = outputs(list(all_batches(ordinary, q)), [g[:ordinary] for g in found], sigma, ends)
     bound = answer(
@@ -207,7 +216,7 @@ def test_poisson_groups_are_dominated(ordinary, k, rounds, q, sigma, epsilon, di
     assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
 
 
-@examples(12)
+@examples(25)
 @given(
     st.integers(1, 4),
     st.integers(1, 4),
@@ -225,7 +234,7 @@ def test_groups_in_fixed_batches_are_dominated(
     """[G-3.3] Every batch enumerated; a group that opposes everybody else is drawn often."""
     assume(size <= ordinary)
     ends = edges(-size, size, sigma, 300 if rounds == 1 else 80)
-    found = gradients(np.random.default_rng(seed), ends, rounds, ordinary, k, alike)
+    found = gradients(np.random.default_rng(seed), ends, rounds, ordinary, k, -1.0 if alike else None)
     present = outputs(list(fixed_batches(ordinary + k, size)), found, sigma, ends)
     absent = outputs(list(fixed_batches(ordinary, size)), [g[:ordinary] for g in found], sigma, ends)
     pair = hypergeometric(size, ordinary, k, sigma)
@@ -233,7 +242,7 @@ def test_groups_in_fixed_batches_are_dominated(
     assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
 
 
-@examples(12)
+@examples(30)
 @given(
     st.integers(1, 3),
     st.integers(1, 2),
@@ -248,7 +257,7 @@ def test_both_group_theorems_are_attained(k, size, q, sigma, epsilon, direction,
     ordinary = 3
     ends = edges(-(ordinary + k), ordinary + k, sigma, 1500)
     if fixed:
-        found = gradients(np.random.default_rng(0), ends, 1, ordinary, k, True)
+        found = gradients(np.random.default_rng(0), ends, 1, ordinary, k, -1.0)
         batches = [list(fixed_batches(n, size)) for n in (ordinary + k, ordinary)]
         pair = hypergeometric(size, ordinary, k, sigma)
     else:
@@ -263,7 +272,7 @@ def test_both_group_theorems_are_attained(k, size, q, sigma, epsilon, direction,
     assert stick(first, second, math.exp(epsilon)) > 0.97 * exact
 
 
-@examples(20)
+@examples(40)
 @given(
     logs(1e-4, 1),
     logs(0.2, 10),
@@ -324,7 +333,7 @@ def with_none(gram):
     return np.vstack([[0.0, 0.0], planar(gram)])
 
 
-@examples(12)
+@examples(20)
 @given(three_parts(), st.floats(-1, 6), directions)
 def test_quadrature_of_modes(parts, epsilon, direction):
     """The route of the tests below: one mode has a closed form, and so have modes on one ray."""
@@ -352,7 +361,7 @@ def test_larger_inner_products_cost_more(parts, epsilon, direction, factor, entr
     assert at_most(small, large)
 
 
-@examples(15)
+@examples(25)
 @given(three_parts(), st.floats(-1, 6), directions, st.lists(st.floats(0, 1), min_size=3, max_size=3))
 def test_norms_dominate_modes(parts, epsilon, direction, shift):
     """[G-2.9], [M-B] (B.3, B.5, B.6): the norms, and anything stochastically larger."""
@@ -367,7 +376,7 @@ def test_norms_dominate_modes(parts, epsilon, direction, shift):
     assert bound <= larger * (1 + 1e-9) + 1e-300
 
 
-@examples(15)
+@examples(25)
 @given(seeds, logs(0.1, 6), st.floats(-1, 6), directions)
 def test_larger_modes_cost_more(seed, size, epsilon, direction):
     """[M-B] (B.2) Up to four modes without negative entries."""
@@ -417,7 +426,7 @@ def signed_stick(shifts, weights, epsilon, direction):
     return first - math.exp(epsilon) * second, first
 
 
-@examples(25)
+@examples(15)
 @given(seeds, st.integers(1, 5), logs(0.05, 5), st.floats(0, 6))
 def test_remove_is_the_larger_direction_with_shifts_of_both_signs(seed, count, size, epsilon):
     """[C-9m] One dimension, any signs."""

@@ -56,7 +56,7 @@ def setting(seed, rounds, sigma, signed=False):
 # ------------------------------------------------------------ adaptive inputs, no sampling
 
 
-@examples(20)
+@examples(30)
 @given(st.integers(1, 3), logs(0.05, 5), st.floats(0, 6), directions, seeds)
 def test_a_budget_on_every_path_is_one_gaussian(rounds, mu, epsilon, direction, seed):
     """[M-0a] Shifts that follow the past, their squares within mu^2 on every path, mostly used up."""
@@ -72,7 +72,7 @@ def test_a_budget_on_every_path_is_one_gaussian(rounds, mu, epsilon, direction, 
     assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
 
 
-@examples(20)
+@examples(60)
 @given(st.integers(1, 3), logs(0.3, 8), st.floats(0, 4), directions, st.data(), seeds)
 def test_adaptive_inputs_of_a_matrix_mechanism(rounds, sigma, epsilon, direction, data, seed):
     """[M-0], [M-0a], [M-0s] Known rounds, any signs in the encoder: at most what equal inputs cost with |C|."""
@@ -88,7 +88,7 @@ def test_adaptive_inputs_of_a_matrix_mechanism(rounds, sigma, epsilon, direction
 # ------------------------------------------------------------ balls in bins
 
 
-@examples(15)
+@examples(60)
 @given(st.integers(1, 2), logs(0.4, 8), st.floats(0, 4), directions, st.booleans(), seeds)
 def test_balls_in_bins_are_dominated(epochs, sigma, epsilon, direction, signed, seed):
     """[N-3.2] Two batches, either sign of the entries, adaptive inputs; the pair by quadrature."""
@@ -139,7 +139,7 @@ def test_balls_in_bins_lie_between_floor_and_ceiling(seed, sigma, epsilon, direc
     assert value.lower <= np.mean(known) * (1 + 1e-9) and np.mean(known) <= max(known)
 
 
-@examples(12)
+@examples(20)
 @given(st.integers(1, 3), logs(0.3, 5), st.floats(0, 3), st.floats(-1, 4))
 def test_shuffling_costs_at_least_what_its_event_shows(epochs, sigma, epsilon, tau):
     """[A-19] All permutations of four records into two batches, others at -1, mine at 1 or 0."""
@@ -166,9 +166,9 @@ def test_shuffling_costs_at_least_what_its_event_shows(epochs, sigma, epsilon, t
 # ------------------------------------------------------------ conditional composition
 
 
-@examples(60)
-@given(st.integers(2, 3), discrete(6, most=3), logs(0.05, 30), st.floats(0, 0.6), seeds)
-def test_conditional_composition(rounds, laws, alpha, share, seed):
+@examples(80)
+@given(st.integers(2, 3), discrete(6, most=3), logs(0.05, 30), st.floats(0, 0.6), st.booleans(), seeds)
+def test_conditional_composition(rounds, laws, alpha, share, reveals, seed):
     """[M-3.1], [M-3.1s] Anything may happen after a bad prefix; it is paid once, at the smaller of two prices."""
     rng, outcomes = np.random.default_rng(seed), laws.shape[1]
     P, Q, product_p, product_q = (np.ones(()) for _ in range(4))
@@ -179,6 +179,8 @@ def test_conditional_composition(rounds, laws, alpha, share, seed):
         cheaper += float(np.minimum(P, alpha * Q)[now].sum())
         ever_bad = ever_bad | now
         wild = rng.dirichlet(np.full(outcomes, 0.2), size=(2, *P.shape))
+        if reveals:
+            wild[:] = np.eye(outcomes)[:2].reshape(2, *(1,) * P.ndim, outcomes)
         through = rng.dirichlet(np.full(outcomes, 0.3), size=(*P.shape, outcomes))
         pair = [np.einsum("j,...jk->...k", laws[2 * i + side], through) for side in (0, 1)]
         P, Q = (x[..., None] * np.where(ever_bad[..., None], w, y) for x, w, y in zip((P, Q), wild, pair))
@@ -212,13 +214,15 @@ def test_pool_of_bounds(laws, alpha, seed, blurred):
     shown = lambda past: kernels.setdefault(past, channel(rng, outcomes) if blurred else np.eye(outcomes))
     order = lambda past: places.setdefault(past, int(rng.integers(6)))
     whole = [np.einsum("i,j,k->ijk", *members[:, side]) for side in (0, 1)]
-    assert run_from_pool(members, shown, order, alpha) <= stick(*whole, alpha) * (1 + 1e-9) + 1e-12
+    for level in (alpha, 0.3, 1.5, 4.0):
+        found = run_from_pool(members, shown, order, level)
+        assert found <= stick(*whole, level) * (1 + 1e-9) + 1e-12
 
 
 # ------------------------------------------------------------ Poisson sampling with correlated noise
 
 
-@examples(12)
+@examples(25)
 @given(logs(0.02, 1), logs(0.4, 6), st.floats(0, 4), directions, seeds)
 def test_all_ones_dominate_adaptive_inputs(q, sigma, epsilon, direction, seed):
     """[M-B.4] Two rounds: the pair of equal inputs by quadrature."""
@@ -269,7 +273,7 @@ def stochastically_below(values, weights, larger, larger_weights):
     return np.all(tail(values, weights) <= tail(larger, larger_weights) + 1e-12)
 
 
-@examples(25)
+@examples(60)
 @given(st.integers(2, 6), logs(1e-3, 0.9), logs(0.2, 6), st.floats(0, 4), directions, seeds)
 def test_independent_coins_cover_the_posterior(rounds, q, sigma, epsilon, direction, seed):
     """[M-C.3] Any past, likely or not: the row's law against independent coins, tails and divergences."""
@@ -288,7 +292,7 @@ def test_independent_coins_cover_the_posterior(rounds, q, sigma, epsilon, direct
     )
 
 
-@examples(25)
+@examples(60)
 @given(st.integers(2, 6), logs(1e-3, 0.7), logs(0.5, 6), st.integers(1, 4), seeds)
 def test_sums_of_intensities_cover_the_posterior(rounds, q, sigma, cut, seed):
     """[A-12] A falling Toeplitz encoder, any past: a Poisson number for each of two groups of ages."""
@@ -311,7 +315,7 @@ def test_sums_of_intensities_cover_the_posterior(rounds, q, sigma, cut, seed):
     assert stochastically_below(sets @ f[:0:-1], law, values, weights)
 
 
-@examples(25)
+@examples(60)
 @given(st.sampled_from([2, 4]), logs(1e-3, 0.7), logs(0.3, 6), seeds)
 def test_equal_coins_cover_a_node_of_a_tree(leaves, q, sigma, seed):
     """[A-12] Any past of a tree: the binomial with the same sum of intensities."""
@@ -447,7 +451,7 @@ def test_bounds_on_delta_by_moments(rounds, q, size, epsilon, place):
     assert found.lower - room <= plain <= found.upper + room
 
 
-@examples(15)
+@examples(30)
 @given(logs(1e-4, 1), logs(0.2, 20), st.floats(0, 5))
 def test_one_step(q, sigma, epsilon):
     """[R-6] The scaled Gaussian of the remove direction, the add direction below it, both from cells."""

@@ -9,8 +9,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from property_cases import examples
 
 from dplib import gaussian, mixtures
 from dplib.mixtures import Mixture, VectorMixture
@@ -19,7 +20,7 @@ EPSILONS = np.array([0.0, 0.1, 0.5, 1.0, 2.0])
 DIRECTIONS = ("remove", "add")
 TOLERANCE = 2e-4
 
-PROPERTIES = settings(deadline=None, derandomize=True, database=None, max_examples=15)
+PROPERTIES = examples(15)
 
 NUMBER = st.floats(-1.5, 1.5).map(lambda v: round(v, 3))
 SIZE = st.floats(0, 1.5).map(lambda v: round(v, 3))
@@ -181,7 +182,9 @@ def test_two_orthogonal_modes_reference():
 @given(planar(), st.floats(0, 2 * math.pi), st.booleans())
 def test_only_the_gram_matrix_matters(mixture, angle, mirror):
     """[M-K] Rotations and reflections leave the Gram matrix, and so the divergences, alone."""
-    other = VectorMixture(turned(mixture.modes, angle, mirror), mixture.probabilities, mixture.noise_multiplier)
+    other = VectorMixture(
+        turned(mixture.modes, angle, mirror), mixture.probabilities, mixture.noise_multiplier
+    )
     assert np.allclose(other.gram(), mixture.gram(), rtol=0, atol=1e-12)
     assert equal(mixture, other)
 
@@ -235,7 +238,8 @@ def test_closing_angles_dominate(mixture, start, data):
     norms = np.linalg.norm(mixture.modes, axis=1)
     fan = lambda a: norms[:, None] * np.stack([np.cos(a + start), np.sin(a + start)], axis=1)
     wide, narrow = (
-        VectorMixture(fan(a), mixture.probabilities, mixture.noise_multiplier) for a in (angles, shrink * angles)
+        VectorMixture(fan(a), mixture.probabilities, mixture.noise_multiplier)
+        for a in (angles, shrink * angles)
     )
     assert np.all(wide.gram() <= narrow.gram() + 1e-12)
     assert below(wide, narrow) and below(narrow, mixture.reduced())
@@ -261,7 +265,9 @@ def test_larger_non_negative_modes_dominate(mixture, data):
     """[M-B: B.2]"""
     rows = len(mixture.modes)
     rise = np.array(data.draw(st.lists(st.tuples(SIZE, SIZE), min_size=rows, max_size=rows)))
-    assert below(mixture, VectorMixture(mixture.modes + rise, mixture.probabilities, mixture.noise_multiplier))
+    assert below(
+        mixture, VectorMixture(mixture.modes + rise, mixture.probabilities, mixture.noise_multiplier)
+    )
 
 
 @PROPERTIES
@@ -376,7 +382,12 @@ def test_quadrature_refuses_three_dimensions_but_the_reduction_does_not():
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
-    [((0.0, "both"), "direction"), ((0.0, "sideways"), "direction"), ((math.nan,), "epsilon"), ((0.0, "add", 2), "nodes")],
+    [
+        ((0.0, "both"), "direction"),
+        ((0.0, "sideways"), "direction"),
+        ((math.nan,), "epsilon"),
+        ((0.0, "add", 2), "nodes"),
+    ],
 )
 def test_bad_arguments_of_the_hockey_stick_are_named(arguments, word):
     with pytest.raises((ValueError, TypeError), match=word):

@@ -1,0 +1,145 @@
+"""All properties on random instances, each with twenty times as many examples as in the tests.
+
+    python scripts/properties.py                  those that are not on record for this dplib and these tests
+    python scripts/properties.py --seconds 600    as many of them as fit into so many seconds
+    python scripts/properties.py --report         benchmarks/results/properties.txt from what is known
+
+Results are kept in benchmarks/results/properties.json after every property, so that an interrupted run goes on
+where it stopped. The exit status is 1 where a property failed.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "properties.json"
+TESTS = ROOT / "tests" / "unit"
+FILES = (
+    "test_domination.py",
+    "test_domination_runs.py",
+    "test_vector_mixture.py",
+    "test_properties_bins.py",
+    "test_properties.py",
+)
+
+
+def load():
+    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+
+
+def fingerprint(file):
+    """Of dplib and of the test's file: a property is tried anew where one of them has changed."""
+    digest = hashlib.sha256()
+    for path in [*sorted((ROOT / "dplib").glob("*.py")), TESTS / file]:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+class Recorder:
+    """Plugin of pytest: runs properties only, counts their examples, stops when the time is over."""
+
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds
+        self.known = load()
+        self.marks = {file: fingerprint(file) for file in FILES}
+
+    def name(self, item):
+        return item.nodeid.rpartition("/")[2]
+
+    def wanted(self, item):
+        found = self.known.get(self.name(item))
+        is_property = hasattr(item.obj, "hypothesis")
+        return is_property and not (found and not found["failed"] and found["source"] == self.mark(item))
+
+    def mark(self, item):
+        return self.marks[item.path.name]
+
+    def pytest_collection_modifyitems(self, items):
+        properties = {self.name(item) for item in items if hasattr(item.obj, "hypothesis")}
+        self.known = {name: found for name, found in self.known.items() if name in properties}
+        items[:] = [item for item in items if self.wanted(item)]
+
+    def pytest_runtest_call(self, item):
+        from hypothesis.statistics import collector
+
+        cases = Counter()
+
+        def count(statistics):
+            for phase in ("reuse-phase", "generate-phase", "shrink-phase"):
+                cases.update(case["status"] for case in statistics.get(phase, {}).get("test-cases", ()))
+
+        item.cases = cases
+        with collector.with_value(count):
+            return (yield)
+
+    def pytest_runtest_makereport(self, item, call):
+        if call.when != "call":
+            return
+        self.known[self.name(item)] = {
+            "examples": item.cases["valid"],
+            "refused": item.cases["invalid"] + item.cases["overrun"],
+            "failed": call.excinfo is not None,
+            "source": self.mark(item),
+        }
+        RESULTS.write_text(json.dumps(dict(sorted(self.known.items())), indent=1) + "\n", encoding="utf-8")
+        if time.monotonic() > self.end:
+            item.session.shouldstop = "the time is over"
+
+
+def report(known):
+    import hypothesis
+    import numpy
+    import scipy
+
+    failed = [name for name, found in known.items() if found["failed"]]
+    stale = sum(found["source"] != fingerprint(name.partition("::")[0]) for name, found in known.items())
+    lines = [
+        "Properties on random instances, each with twenty times as many examples as in the tests",
+        "",
+        f"{len(known)} properties, {sum(found['examples'] for found in known.values())} examples, {len(failed)} failed.",
+        "Refused: the example asks for what the accountant declines, or does not fit the property.",
+        f"Python {platform.python_version()}, numpy {numpy.__version__}, scipy {scipy.__version__}, "
+        f"hypothesis {hypothesis.__version__}; of {stale} properties the source has changed since.",
+        "",
+    ]
+    for file in FILES:
+        lines += [file, f"  {'examples':>8}  {'refused':>7}"]
+        for name, found in known.items():
+            if name.startswith(f"{file}::"):
+                verdict = "  FAILED" if found["failed"] else ""
+                lines.append(
+                    f"  {found['examples']:8}  {found['refused']:7}  {name.partition('::')[2]}{verdict}"
+                )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--report", action="store_true", help="only write the text")
+    arguments = parser.parse_args()
+    os.environ.update(PROPERTIES="thorough", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    os.chdir(ROOT)
+    if not arguments.report:
+        import pytest
+
+        Recorder.pytest_runtest_call = pytest.hookimpl(wrapper=True, trylast=True)(
+            Recorder.pytest_runtest_call
+        )
+        paths = [f"tests/unit/{file}" for file in FILES]
+        pytest.main(["-q", "-p", "no:cacheprovider", *paths], plugins=[Recorder(arguments.seconds)])
+    known = load()
+    RESULTS.with_suffix(".txt").write_text(report(known), encoding="utf-8")
+    return int(any(found["failed"] for found in known.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
