@@ -2,7 +2,7 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint bench peers fuzz truth mutation study lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint bench peers fuzz properties truth mutation study lock set-repository clean
 
 PY := .venv/bin/python
 ENV := sh scripts/setup.sh
@@ -80,8 +80,11 @@ bench: setup  ## run every script of benchmarks/, write benchmarks/results/
 peers: setup  ## compare with five other libraries, each in an environment of its own: QUESTIONS="poisson bins" JOBS=2
 	@$(PY) scripts/peers.py $(QUESTIONS) --jobs $(or $(JOBS),1)
 
-fuzz: setup  ## call every function with random arguments (CASES=20000 OUTPUT=fuzz.json)
-	@$(PY) scripts/fuzz.py --cases $(or $(CASES),5000) $(if $(OUTPUT),--output $(OUTPUT))
+fuzz: setup-test  ## random inputs for every function, every exercise's check, the calculator (CASES=20000 RECORD=1: new cases, added to the record)
+	@$(PY) scripts/fuzz.py --cases $(or $(CASES),5000) $(if $(RECORD),--record)
+
+properties: setup  ## every property on random instances with twenty times as many examples, resumable (SECONDS=600)
+	@$(PY) scripts/properties.py $(if $(SECONDS),--seconds $(SECONDS))
 
 truth: setup  ## check the seals of the reference tables, compute part of the high-precision table again (ALL=1: all of it)
 	@$(PY) scripts/oracle/truth.py check $(if $(ALL),--all)

@@ -18,6 +18,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import one_move
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "properties.json"
 TESTS = ROOT / "tests" / "unit"
@@ -88,7 +90,7 @@ class Recorder:
             "failed": call.excinfo is not None,
             "source": self.mark(item),
         }
-        RESULTS.write_text(json.dumps(dict(sorted(self.known.items())), indent=1) + "\n", encoding="utf-8")
+        one_move.write_text(RESULTS, json.dumps(dict(sorted(self.known.items())), indent=1) + "\n")
         if time.monotonic() > self.end:
             item.session.shouldstop = "the time is over"
 
@@ -137,7 +139,7 @@ def main():
         paths = [f"tests/unit/{file}" for file in FILES]
         pytest.main(["-q", "-p", "no:cacheprovider", *paths], plugins=[Recorder(arguments.seconds)])
     known = load()
-    RESULTS.with_suffix(".txt").write_text(report(known), encoding="utf-8")
+    one_move.write_text(RESULTS.with_suffix(".txt"), report(known))
     return int(any(found["failed"] for found in known.values()))
 
 

@@ -16,6 +16,10 @@ from scipy import special, stats
 from dplib.results import Bracket
 
 seeds = st.integers(0, 2**32)
+# Mostly where theorems are nearly attained, and sometimes far out.
+noises = st.one_of(logs(0.3, 8), logs(0.3, 8), logs(0.05, 200))
+rates = st.one_of(logs(1e-3, 1), logs(1e-3, 1), logs(1e-9, 1), st.just(1.0))
+epsilons = st.one_of(st.floats(0, 4), st.floats(0, 4), st.just(0.0), st.floats(0, 30))
 
 
 def stick(first, second, alpha):

@@ -14,9 +14,12 @@ from domination_cases import (
     channel,
     discrete,
     edges,
+    epsilons,
     modes_value,
+    noises,
     ordered,
     planar,
+    rates,
     seeds,
     stays_below,
     stick,
@@ -197,9 +200,9 @@ def gradients(rng, ends, rounds, ordinary, group, others=None):
     st.integers(0, 2),
     st.integers(1, 3),
     st.integers(1, 2),
-    logs(1e-3, 1),
-    logs(0.3, 8),
-    st.floats(0, 4),
+    rates,
+    noises,
+    epsilons,
     directions,
     st.booleans(),
     seeds,
@@ -222,8 +225,8 @@ def test_poisson_groups_are_dominated(ordinary, k, rounds, q, sigma, epsilon, di
     st.integers(1, 4),
     st.integers(1, 2),
     st.integers(1, 2),
-    logs(0.5, 10),
-    st.floats(0, 4),
+    noises,
+    epsilons,
     directions,
     st.booleans(),
     seeds,
@@ -274,9 +277,9 @@ def test_both_group_theorems_are_attained(k, size, q, sigma, epsilon, direction,
 
 @examples(40)
 @given(
-    logs(1e-4, 1),
-    logs(0.2, 10),
-    st.floats(0, 6),
+    rates,
+    noises,
+    epsilons,
     st.floats(-1, 1),
     st.floats(-1, 1),
     directions,
@@ -295,7 +298,7 @@ def test_zero_out_of_fixed_batches_stays_below_shift_two(p, sigma, epsilon, mine
 
 
 @examples(12)
-@given(st.integers(1, 4), st.integers(0, 1), logs(1e-3, 1), logs(0.3, 8), st.floats(0, 3), directions, seeds)
+@given(st.integers(1, 4), st.integers(0, 1), rates, noises, epsilons, directions, seeds)
 def test_last_iterate_of_linear_losses_is_dominated(rounds, others, q, sigma, epsilon, direction, seed):
     """[M-F5] Gradients fixed in advance, of any size; only the sum of all rounds is seen, every draw enumerated."""
     rng = np.random.default_rng(seed)

@@ -15,9 +15,12 @@ from domination_cases import (
     coins,
     discrete,
     edges,
+    epsilons,
     modes_value,
+    noises,
     ordered,
     planar,
+    rates,
     reach,
     seeds,
     sequences,
@@ -57,7 +60,7 @@ def setting(seed, rounds, sigma, signed=False):
 
 
 @examples(30)
-@given(st.integers(1, 3), logs(0.05, 5), st.floats(0, 6), directions, seeds)
+@given(st.integers(1, 3), logs(0.05, 5), epsilons, directions, seeds)
 def test_a_budget_on_every_path_is_one_gaussian(rounds, mu, epsilon, direction, seed):
     """[M-0a] Shifts that follow the past, their squares within mu^2 on every path, mostly used up."""
     rng, ends = np.random.default_rng(seed), edges(-mu, mu, 1.0, CELLS[rounds])
@@ -73,7 +76,7 @@ def test_a_budget_on_every_path_is_one_gaussian(rounds, mu, epsilon, direction, 
 
 
 @examples(60)
-@given(st.integers(1, 3), logs(0.3, 8), st.floats(0, 4), directions, st.data(), seeds)
+@given(st.integers(1, 3), noises, epsilons, directions, st.data(), seeds)
 def test_adaptive_inputs_of_a_matrix_mechanism(rounds, sigma, epsilon, direction, data, seed):
     """[M-0], [M-0a], [M-0s] Known rounds, any signs in the encoder: at most what equal inputs cost with |C|."""
     taken = data.draw(st.lists(st.integers(0, 1), min_size=rounds, max_size=rounds))
@@ -89,7 +92,7 @@ def test_adaptive_inputs_of_a_matrix_mechanism(rounds, sigma, epsilon, direction
 
 
 @examples(60)
-@given(st.integers(1, 2), logs(0.4, 8), st.floats(0, 4), directions, st.booleans(), seeds)
+@given(st.integers(1, 2), logs(0.4, 8), epsilons, directions, st.booleans(), seeds)
 def test_balls_in_bins_are_dominated(epochs, sigma, epsilon, direction, signed, seed):
     """[N-3.2] Two batches, either sign of the entries, adaptive inputs; the pair by quadrature."""
     _, encoder, ends, inputs = setting(seed, 2 * epochs, sigma, signed)
@@ -223,7 +226,7 @@ def test_pool_of_bounds(laws, alpha, seed, blurred):
 
 
 @examples(25)
-@given(logs(0.02, 1), logs(0.4, 6), st.floats(0, 4), directions, seeds)
+@given(rates, logs(0.4, 6), epsilons, directions, seeds)
 def test_all_ones_dominate_adaptive_inputs(q, sigma, epsilon, direction, seed):
     """[M-B.4] Two rounds: the pair of equal inputs by quadrature."""
     _, encoder, ends, inputs = setting(seed, 2, sigma)
@@ -274,7 +277,7 @@ def stochastically_below(values, weights, larger, larger_weights):
 
 
 @examples(60)
-@given(st.integers(2, 6), logs(1e-3, 0.9), logs(0.2, 6), st.floats(0, 4), directions, seeds)
+@given(st.integers(2, 6), st.one_of(logs(1e-3, 0.9), logs(1e-9, 0.999)), noises, epsilons, directions, seeds)
 def test_independent_coins_cover_the_posterior(rounds, q, sigma, epsilon, direction, seed):
     """[M-C.3] Any past, likely or not: the row's law against independent coins, tails and divergences."""
     rng = np.random.default_rng(seed)
@@ -424,7 +427,7 @@ def test_conversions_of_renyi_divergences(laws, order, delta):
 
 
 @examples(20)
-@given(logs(0.3, 20), logs(1e-5, 1), logs(1.01, 60))
+@given(logs(0.3, 20), rates, logs(1.01, 60))
 def test_renyi_add_is_at_most_remove(sigma, q, order):
     """[ZW-4]"""
     remove, add = (answer(renyi.subsampled_gaussian, order, sigma, q, d) for d in DIRECTIONS)
@@ -452,7 +455,7 @@ def test_bounds_on_delta_by_moments(rounds, q, size, epsilon, place):
 
 
 @examples(30)
-@given(logs(1e-4, 1), logs(0.2, 20), st.floats(0, 5))
+@given(rates, noises, epsilons)
 def test_one_step(q, sigma, epsilon):
     """[R-6] The scaled Gaussian of the remove direction, the add direction below it, both from cells."""
     ends = edges(0, 1, sigma, 3000)
