@@ -254,6 +254,23 @@ def test_bound_on_a_line(side, cells, height):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("step", [0.4, 1.2])
+def test_coarse_cells_bound_a_line(direction, step):
+    """[A-9] Cells on which every factor changes a lot: the largest value of each still bounds the integral."""
+    side = rare._Side(mixtures.binomial(1, 0.3, 0.5), 5, direction)
+    u = np.arange(-16.0, 24.0, STEP)
+    for shift in np.linspace(0.0, step, 5):
+        cells = rare._Cells(side, rare._Part("all"), -8.0 + shift, 14.0 + shift, step)
+        for v in (0.02, 0.2, 0.5):
+            for c, frequency in ((0.5, -60.0), (0.5, 0.0), (8.0, 0.0), (0.5, 30.0)):
+                plain = np.abs(integrand(side, cells.part, c, u, v, max(-frequency, 0.0)))
+                if frequency > 0:
+                    z = np.exp(np.multiply.outer(u + 1j * v, side.mixture.shifts) - side.mixture.shifts**2 / 2)
+                    plain = plain * np.exp(frequency * np.angle(z @ side.mixture.probabilities))
+                assert math.log(plain.sum() * STEP) <= cells.log_line(c, frequency, v)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
 def test_mass_outside_the_cells_is_covered(direction):
     """[A-9] Cells that end where the integrand is large: the bound on a line holds all the same."""
     side = rare._Side(SPLIT[0], 5, direction)

@@ -179,3 +179,17 @@ def test_laws_become_mixtures():
     # What left the grid is overflow; the rest is renormalised.
     assert laws.overflow[1] == pytest.approx(0.2) and np.allclose(second.probabilities, [1.0])
     assert special.ndtr(-_row_law.threshold_for(1e-40)) == pytest.approx(1e-40)
+
+
+@pytest.mark.parametrize("trials, chance", [(50, 0.2), (400, 0.01), (7, 0.6)])
+def test_numbers_that_are_left_out_are_counted(trials, chance):
+    """Binomial and Poisson numbers that stop early, where what is left out is a few per cent."""
+    numbers, beyond = _row_law.binomial_numbers(trials, chance, 0.1)
+    kept = np.arange(numbers.shape[1])
+    assert stats.binom.sf(kept[-1], trials, chance) <= beyond <= 0.1
+    assert numbers[0] == pytest.approx(stats.binom.pmf(kept, trials, chance), rel=1e-8)
+    numbers, beyond = _row_law.poisson_numbers([trials * chance, 0.1], 0.1)
+    kept = np.arange(numbers.shape[1])
+    for row, left_out, mean in zip(numbers, beyond, (trials * chance, 0.1)):
+        assert stats.poisson.sf(kept[-1], mean) <= left_out <= 0.1
+        assert row == pytest.approx(stats.poisson.pmf(kept, mean), rel=1e-8)
