@@ -1,23 +1,37 @@
 """Claim: every confidence statement of dplib fails at most as often as it says.
 
 Each statement is repeated with other seeds where the truth is known and failures are frequent enough to be seen (failure
-probability 0.05, few samples). A row says how often it failed, with Clopper and Pearson's 95% interval of that frequency.
+probability 0.05, few samples; 0.2 for the smallest epsilon and the smallest noise, whose three candidates share it).
+A row says how often it failed, with Clopper and Pearson's 95% interval of that frequency.
 Guarantees (certificates, audits, Estimate-Verify-Release, bounds on means) hold for any number of samples: the upper end of the
-interval must be at most the stated probability. Upper ends of estimates rest on a normal or Student's t approximation:
-the interval must not lie above it. The truth of two bins is a trapezoid sum in this file, not dplib's.
+interval must be at most the stated probability. Some of them never fail here: the bounds of Chernoff and Hoeffding must hold for
+coins, and the samples vary far less than coins of the same mean; that of Maurer and Pontil is far above the mean for so few
+samples. Upper ends of estimates rest on a normal or Student's t approximation: the interval must not lie above it.
+The truth of two bins is a trapezoid sum in this file, not dplib's.
+
+    python benchmarks/coverage_study.py [FILE [SECONDS]]
+
+With a FILE, finished blocks of repetitions are kept there, and a later run goes on from them. After so many SECONDS
+the report says what is known by then.
 """
 
+import json
 import math
 import sys
+import time
+from functools import cache
+from pathlib import Path
 
 import numpy as np
-from _common import Report, values
+from _common import Report, _dplib_state, values
 from scipy import optimize, stats
 
 from dplib import BallsInBins, _betting, _certificate, audit, matrices, montecarlo, truth
 
-FAILURE, REPETITIONS = 0.05, 2000
+FAILURE, REPETITIONS, BLOCK = 0.05, 2000, 100
+SHARED_FAILURE = 0.2  # of the smallest epsilon and noise: each of three candidates has a third
 COEFFICIENTS, NOISE, EPSILON = [1.0, 0.5], 1.0, 0.5  # two bins, one epoch
+TARGET = 0.2  # delta of the smallest epsilon and noise
 PLANS = 2  # pilots of a certificate, shared by the repetitions
 
 
@@ -47,6 +61,7 @@ def two_bins(noise, epsilon, side):
     return float((stats.norm.pdf(v) * excess).sum() * (v[1] - v[0]))
 
 
+@cache
 def known(side):
     """The truth, after a look into the sealed table, where the same case stands to 30 digits."""
     (entry,) = [
@@ -65,161 +80,193 @@ def mechanism(noise=NOISE):
     return BallsInBins(matrices.toeplitz(COEFFICIENTS), noise, 2, 1)
 
 
-# --- the statements: each yields True where one of its repetitions failed --------------------------------------
+# --- the statements: whether the repetition with this seed failed ----------------------------------------------
 
 
-def certificates(side, repetitions, samples=1000):
-    gram, delta = mechanism().gram(), known(side)
-    for pilot in range(PLANS):
-        plan = _certificate.prepare(gram, EPSILON, side, samples, FAILURE, seed=10**6 + pilot)
-        for seed in range(repetitions // PLANS):
-            yield _certificate.run(plan, samples, FAILURE, pilot * repetitions + seed, ()).upper < delta
+@cache
+def _plan(side, pilot):
+    return _certificate.prepare(mechanism().gram(), EPSILON, side, 1000, FAILURE, seed=10**6 + pilot)
 
 
-def whole_certificates(side, repetitions):
+def certificate(side, seed):
+    return _certificate.run(_plan(side, seed % PLANS), 1000, FAILURE, seed, ()).upper < known(side)
+
+
+def whole_certificate(side, seed):
     """Through the mechanism, pilot included."""
-    delta = known(side)
-    for seed in range(repetitions):
-        found = mechanism().delta(
-            EPSILON, side, "certificate", samples=1000, failure_probability=FAILURE, seed=seed
-        )
-        yield found.upper < delta
+    ask = {"samples": 1000, "failure_probability": FAILURE, "seed": seed}
+    return mechanism().delta(EPSILON, side, "certificate", **ask).upper < known(side)
 
 
-def certified_epsilons(side, repetitions):
-    for seed in range(repetitions):
-        found = mechanism().epsilon(
-            0.2, side, "certificate", samples=1000, failure_probability=FAILURE, seed=seed
-        )
-        yield two_bins(NOISE, found.upper, side) > 0.2
+def certified_epsilon(side, seed):
+    ask = {"samples": 1000, "failure_probability": SHARED_FAILURE, "seed": seed}
+    found = mechanism().epsilon(TARGET, side, "certificate", **ask)
+    return two_bins(NOISE, found.upper, side) > TARGET
 
 
-def certified_noise(side, repetitions):
-    for seed in range(repetitions):
-        found, _ = mechanism().certified(
-            EPSILON, 0.2, side, samples=1000, failure_probability=FAILURE, seed=seed
-        )
-        yield two_bins(found.noise_multiplier, EPSILON, side) > 0.2
+def certified_noise(side, seed):
+    ask = {"samples": 1000, "failure_probability": SHARED_FAILURE, "seed": seed}
+    found, _ = mechanism().certified(EPSILON, TARGET, side, **ask)
+    return two_bins(found.noise_multiplier, EPSILON, side) > TARGET
 
 
-def released(repetitions):
+@cache
+def _claimed():
+    """An epsilon at which delta is 0.1% above 0.05."""
+    return optimize.brentq(lambda e: two_bins(NOISE, e, "remove") - 0.05 * 1.001, 0.1, 5)
+
+
+def released(seed):
     """Estimate-Verify-Release accepts a mechanism whose delta is 0.1% above the claim of 0.05."""
-    epsilon = optimize.brentq(lambda e: two_bins(NOISE, e, "remove") - 0.05 * 1.001, 0.1, 5)
-    gram = mechanism().gram()
-    for seed in range(repetitions):
-        yield bool(montecarlo.release(gram, epsilon, 0.05, threshold=0.04, seed=seed))
+    return bool(montecarlo.release(mechanism().gram(), _claimed(), 0.05, threshold=0.04, seed=seed))
 
 
-def plain_ends(side, repetitions):
-    gram, delta = mechanism().gram(), known(side)
-    for seed in range(repetitions):
-        yield montecarlo.plain(gram, EPSILON, side, samples=200, seed=seed).upper < delta
+def plain_end(side, seed):
+    return montecarlo.plain(mechanism().gram(), EPSILON, side, samples=200, seed=seed).upper < known(side)
 
 
-def line_ends(side, repetitions):
-    gram, delta = mechanism().gram(), known(side)
-    for seed in range(repetitions):
-        yield montecarlo.estimate(gram, EPSILON, side, samples=256, seed=seed).upper < delta
+def line_end(side, seed):
+    return montecarlo.estimate(mechanism().gram(), EPSILON, side, samples=256, seed=seed).upper < known(side)
 
 
-def line_epsilon_ends(repetitions):
-    gram = mechanism().gram()
-    right = optimize.brentq(lambda e: two_bins(NOISE, e, "remove") - 0.2, 0.01, 5)
-    for seed in range(repetitions):
-        yield montecarlo.estimate_epsilon(gram, 0.2, "remove", samples=256, seed=seed).upper < right
+@cache
+def _right(what):
+    """The epsilon, or the noise, at which delta is the target."""
+    if what == "epsilon":
+        return optimize.brentq(lambda e: two_bins(NOISE, e, "remove") - TARGET, 0.01, 5)
+    return optimize.brentq(lambda s: two_bins(s, EPSILON, "remove") - TARGET, 0.5, 5)
 
 
-def line_noise_ends(repetitions):
-    gram = mechanism().gram()
-    right = optimize.brentq(lambda s: two_bins(s, EPSILON, "remove") - 0.2, 0.5, 5)
-    for seed in range(repetitions):
-        yield montecarlo.estimate_noise(gram, EPSILON, 0.2, "remove", samples=256, seed=seed).upper < right
+def line_epsilon_end(seed):
+    found = montecarlo.estimate_epsilon(mechanism().gram(), TARGET, "remove", samples=256, seed=seed)
+    return found.upper < _right("epsilon")
 
 
-def near_exact_ends(repetitions):
-    """`truth.all_modes` at confidence 0.95, Student's t over 32 blocks; the value is in the sealed table."""
+def line_noise_end(seed):
+    found = montecarlo.estimate_noise(mechanism().gram(), EPSILON, TARGET, "remove", samples=256, seed=seed)
+    return found.upper < _right("noise")
+
+
+@cache
+def _near_exact_case():
+    """(table of modes, epsilon, delta) of a case of the sealed table."""
     table = [["1", "0"], ["1", "1"]]
     (entry,) = [
         v
         for v in values("truth_values")
         if v["params"] == {"table": table, "sigma": "5", "q": "0.1"} and v["direction"] == "remove"
     ]
-    array, right = np.array(table, float), float(entry["delta"])
-    for seed in range(repetitions):
-        made = truth.all_modes(array, 5.0, 0.1, samples=1024, seed=seed, confidence=1 - FAILURE)
-        yield made.delta(float(entry["epsilon"]), "remove").upper < right
+    return np.array(table, float), float(entry["epsilon"]), float(entry["delta"])
 
 
-def audits(repetitions):
+def near_exact_end(seed):
+    """`truth.all_modes` at confidence 0.95, Student's t over 32 blocks."""
+    table, epsilon, right = _near_exact_case()
+    made = truth.all_modes(table, 5.0, 0.1, samples=1024, seed=seed, confidence=1 - FAILURE)
+    return made.delta(epsilon, "remove").upper < right
+
+
+def audited(seed):
     """Randomised response: the event that is best is the answer itself, and the truth is attained."""
-    right, rng = math.log((0.75 - 0.05) / 0.25), np.random.default_rng(1)
-    answers = lambda p: (rng.random(400) < p).astype(float)
-    for _ in range(repetitions):
-        found = audit.epsilon_lower_bound(answers(0.75), answers(0.25), 0.05, confidence=1 - FAILURE)
-        yield found.lower > right
+    rng = np.random.default_rng([1, seed])
+    answers = [(rng.random(400) < p).astype(float) for p in (0.75, 0.25)]
+    found = audit.epsilon_lower_bound(*answers, 0.05, confidence=1 - FAILURE)
+    return found.lower > math.log((0.75 - 0.05) / 0.25)
 
 
-def means(kind, repetitions):
+def mean_of_coins(kind, seed):
     """Coins with probability 0.1, 200 of them: the bounds on means that certificates and releases rest on."""
-    rng = np.random.default_rng(2)
-    for _ in range(repetitions):
-        coins = (rng.random(200) < 0.1).astype(float)
-        if kind == "betting":
-            pilot = (rng.random(200) < 0.1).astype(float)
-            bet, _ = _betting.choose_bet(pilot, 200, FAILURE)
-            yield _betting.betting(coins, 1.0, FAILURE, bet) < 0.1
-        elif kind == "maurer_pontil":
-            yield _betting.maurer_pontil(coins, 1.0, FAILURE) < 0.1
-        else:
-            yield _betting.chernoff_hoeffding(float(coins.mean()), 200, FAILURE) < 0.1
+    rng = np.random.default_rng([2, seed])
+    coins = (rng.random(200) < 0.1).astype(float)
+    if kind == "betting":
+        pilot = (rng.random(200) < 0.1).astype(float)
+        bet, _ = _betting.choose_bet(pilot, 200, FAILURE)
+        return _betting.betting(coins, 1.0, FAILURE, bet) < 0.1
+    if kind == "maurer_pontil":
+        return _betting.maurer_pontil(coins, 1.0, FAILURE) < 0.1
+    return _betting.chernoff_hoeffding(float(coins.mean()), 200, FAILURE) < 0.1
 
 
-def statements():
-    """(what, stated probability of failure, guarantee or not, the repetitions)."""
-    yield "Estimate-Verify-Release accepts wrongly", 0.05, True, released(REPETITIONS)
-    yield "audit, lower bound of epsilon", FAILURE, True, audits(REPETITIONS)
-    for kind in ("betting", "maurer_pontil", "chernoff_hoeffding"):
-        yield f"mean of coins, {kind}", FAILURE, True, means(kind, REPETITIONS)
-    for side in ("remove", "add"):
-        yield (
-            f"upper end of plain sampling, {side}",
-            1 - montecarlo.CONFIDENCE,
-            True,
-            plain_ends(side, REPETITIONS),
-        )
-    for side in ("add", "remove"):
-        yield f"certificate of delta, {side}", FAILURE, True, certificates(side, REPETITIONS)
-    # Slower ones: fewer repetitions, and a wider interval.
-    yield "certificate of delta with its pilot, add", FAILURE, True, whole_certificates("add", 200)
-    yield "certificate of epsilon, add", FAILURE, True, certified_epsilons("add", 80)
-    yield "certified noise, add", FAILURE, True, certified_noise("add", 80)
-    yield "upper end of the near-exact truth, remove", FAILURE, False, near_exact_ends(200)
-    yield "upper end of lines: delta, remove", 1 - montecarlo.CONFIDENCE, False, line_ends("remove", 200)
-    yield "upper end of lines: delta, add", 1 - montecarlo.CONFIDENCE, False, line_ends("add", 200)
-    yield "upper end of lines: epsilon, remove", 1 - montecarlo.CONFIDENCE, False, line_epsilon_ends(80)
-    yield "upper end of lines: noise, remove", 1 - montecarlo.CONFIDENCE, False, line_noise_ends(80)
+NORMAL = 1 - montecarlo.CONFIDENCE
+STATEMENTS = {  # name: (stated probability of failure, whether it is a guarantee, the repetition)
+    "Estimate-Verify-Release accepts wrongly": (0.05, True, released),
+    "audit, lower bound of epsilon": (FAILURE, True, audited),
+    "mean of coins, betting": (FAILURE, True, lambda seed: mean_of_coins("betting", seed)),
+    "mean of coins, Maurer and Pontil": (FAILURE, True, lambda seed: mean_of_coins("maurer_pontil", seed)),
+    "mean of coins, Chernoff and Hoeffding": (FAILURE, True, lambda seed: mean_of_coins("chernoff", seed)),
+    "upper end of plain sampling, remove": (NORMAL, True, lambda seed: plain_end("remove", seed)),
+    "upper end of plain sampling, add": (NORMAL, True, lambda seed: plain_end("add", seed)),
+    "certificate of delta, remove": (FAILURE, True, lambda seed: certificate("remove", seed)),
+    "certificate of delta, add": (FAILURE, True, lambda seed: certificate("add", seed)),
+    "certificate of delta with its pilot, add": (FAILURE, True, lambda seed: whole_certificate("add", seed)),
+    "certificate of epsilon, add": (SHARED_FAILURE, True, lambda seed: certified_epsilon("add", seed)),
+    "certified noise, add": (SHARED_FAILURE, True, lambda seed: certified_noise("add", seed)),
+    "upper end of the near-exact truth, remove": (FAILURE, False, near_exact_end),
+    "upper end of lines: delta, remove": (NORMAL, False, lambda seed: line_end("remove", seed)),
+    "upper end of lines: delta, add": (NORMAL, False, lambda seed: line_end("add", seed)),
+    "upper end of lines: epsilon, remove": (NORMAL, False, line_epsilon_end),
+    "upper end of lines: noise, remove": (NORMAL, False, line_noise_end),
+    # The remove direction tries many tuple sizes in each pilot.
+    "certificate of delta with its pilot, remove": (
+        FAILURE,
+        True,
+        lambda seed: whole_certificate("remove", seed),
+    ),
+}
 
 
-def row(what, stated, guarantee, repeated):
-    failed = np.array(list(repeated))
-    print(f"{what}: {int(failed.sum())} of {len(failed)}", file=sys.stderr, flush=True)
-    low, high = stats.binomtest(int(failed.sum()), len(failed)).proportion_ci(0.95, "exact")
+def row(what, failed):
+    """What is known of a statement, from one truth value for each repetition."""
+    stated, guarantee, _ = STATEMENTS[what]
+    failures = int(np.sum(failed))
+    low, high = stats.binomtest(failures, len(failed)).proportion_ci(0.95, "exact")
     return {
         "statement": what,
         "kind": "guarantee" if guarantee else "approximation",
         "stated": stated,
         "repetitions": len(failed),
-        "failed": int(failed.sum()),
-        "frequency": float(failed.mean()),
+        "failed": failures,
+        "frequency": failures / len(failed),
         "low": float(low),
         "high": float(high),
         "holds": bool(high <= stated if guarantee else low <= stated),
     }
 
 
-def main():
+def measured(path, seconds):
+    """({statement: one truth value for each repetition}, the sources that they belong to).
+
+    The next block is one of the statement that has taken the least time so far: the quick ones are done first.
+    """
+    failed, spent = {what: [] for what in STATEMENTS}, dict.fromkeys(STATEMENTS, 0.0)
+    sources, end = {_dplib_state()}, time.monotonic() + seconds
+    if path is not None and path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            block = json.loads(line)
+            failed[block["statement"]] += block["failed"]
+            spent[block["statement"]] += block["seconds"]
+            sources.add(block["dplib"])
+    while time.monotonic() < end:
+        left = [what for what in STATEMENTS if len(failed[what]) < REPETITIONS]
+        if not left:
+            break
+        what = min(left, key=spent.get)
+        done, start = len(failed[what]), time.process_time()
+        found = [int(STATEMENTS[what][2](seed)) for seed in range(done, done + BLOCK)]
+        seconds = time.process_time() - start
+        failed[what] += found
+        spent[what] += seconds
+        block = {"statement": what, "failed": found, "seconds": seconds, "dplib": _dplib_state()}
+        if path is not None:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(block) + "\n")
+    return failed, sources
+
+
+def main(path=None, seconds="inf"):
+    failed, sources = measured(None if path is None else Path(path), float(seconds))
     report = Report("coverage_study", "How often statements with a confidence fail")
-    rows = [row(*statement) for statement in statements()]
+    rows = [row(what, failed[what]) for what in STATEMENTS if failed[what]]
     report.table("Failures, with the 95% interval of their frequency", rows)
     report.say("")
     for found in rows:
@@ -233,8 +280,13 @@ def main():
     )
     share = [r["low"] / r["stated"] for r in rows if r["kind"] != "guarantee"]
     report.claim("approximations: lower end over it, the largest", max(share), at_most=1)
+    short = sum(len(failed[what]) < REPETITIONS for what in STATEMENTS)
+    report.say(
+        f"  {len(STATEMENTS) - short} of {len(STATEMENTS)} statements have all {REPETITIONS} repetitions."
+    )
+    report.say("  They are of dplib " + ", ".join(sorted(sources)) + ".")
     return report.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))
