@@ -3,7 +3,7 @@
    For a composition with loss L = T L_1 and M(z) = E exp(zL), every c > 0 gives
        delta(eps) = (1/pi) Re int_0^inf M(c+iy) e^{-(c+iy) eps} / ((c+iy)(c+iy+1)) dy.
    The errors are those of the library: E1 aliasing in y, E2 truncation in y, E3 trapezoid in u, and an
-   allowance for rounding; each is added to the bracket. Needs special.js and round.js before it. */
+   allowance for rounding; each is added to the bracket. Needs special.js, round.js and integrand.js before it. */
 (function (root) {
   "use strict";
 
@@ -11,7 +11,11 @@
   const { EPS, TAIL_ERROR, NoBracketError, NEGLIGIBLE, Mixture, Family, logAddExp, rootOfDecreasing, gaussianLogDelta, gaussianEpsilon } = shared;
 
   const MOST_WIDTH = 1e-8; // of a bracket of epsilon, relative: the library has other accountants for wider ones
-  const MOST_WORK = 2e6; // (node, frequency) pairs for one tilt: a few hundredths of a second
+  const MOST_WORK = 20e6; // of one question, about nanoseconds; refused beyond it
+  const PAIR_WORK = 2, BOUND_WORK = 30; // of a frequency, per node: summed, bounded
+  const MOST_LOSS = 30; // e^30: by how much Chernoff's bound at a tilt may exceed the least one; beyond it no digit is left
+  const MOST_ENDS = 250; // of the intervals that bound the high frequencies
+  const OFFSETS = [0.06, 0.12, 0.25, 0.5, 1, 2, 4, 8]; // of the tilts beside the chosen one, in 1 / deviation
 
   function logKernel(c) {
     return -c * Math.log1p(1 / c) - Math.log1p(c);
@@ -38,18 +42,19 @@
   }
 
   class Integral {
-    constructor(family, c, epsilon) {
+    /** work : { left } what the question may still cost; the first tilts leave some of it to the others. */
+    constructor(family, c, epsilon, work) {
       this.family = family;
       this.c = c;
+      this.work = work;
+      this.reserve = 0.4 * work.left;
       const s = Math.sqrt(family.coarse(c)[2]);
       if (!(s > 0 && isFinite(s))) throw new NoBracketError("the tilted loss has no spread");
-      this.tilts = [1, 2, 4, 8].map((k) => c + k / s);
-      for (const k of [1, 2, 4, 8]) if (c - k / s > 0.05 * c) this.tilts.push(c - k / s);
-      this.work = 0;
       this.e2 = Infinity;
+      this.choosePeriod(s, epsilon);
       let frequency = 12 / s, atLeast = 0;
       this.chooseNodes(frequency);
-      this.choosePeriod(s, epsilon);
+      this.others = this.others.map(([other]) => [other, this.nodes.logMomentBound(other)]);
       for (let attempt = 0; attempt < 7; attempt++) {
         const reached = this.sumFrequencies(s, atLeast);
         if (this.e3 * c * (1 + c) * s > 1e-11 && reached > frequency) {
@@ -58,7 +63,7 @@
           continue;
         }
         this.e2 = this.frequencyTail(reached, s);
-        if (this.e2 * c * (1 + c) * s < 1e-13 || this.work > MOST_WORK) break;
+        if (this.e2 * c * (1 + c) * s < 1e-13) break;
         const back = this.stillLarge;
         if (back && this.nodes.quadratureError(back) < 1e-6) atLeast = 1.05 * back;
         else {
@@ -70,16 +75,17 @@
     }
 
     chooseNodes(frequency) {
-      this.nodes = this.family.nodes(this.c, Math.min(...this.tilts, this.c), Math.max(...this.tilts), frequency);
+      const tilts = this.others.map(([other]) => other), low = Math.min(this.c, ...tilts), high = Math.max(this.c, ...tilts);
+      this.nodes = this.family.nodes(this.c, low, high, frequency, (count) => this.spend(count * this.family.nodeWork));
       this.logMoment = this.nodes.rounds * this.nodes.logMoment;
       this.mean = this.nodes.rounds * this.nodes.mean;
     }
 
     /** log of a bound on the aliasing E1 over M(c) e^{-c eps}. */
-    logAliasing(epsilon, period = this.period) {
+    logAliasing(epsilon, period = this.period, others = this.others) {
       const { c } = this;
       let below = c * epsilon - this.logMoment - c * period - Math.log(-Math.expm1(-c * period)), above = Infinity;
-      for (const [other, moment] of this.others) {
+      for (const [other, moment] of others) {
         const value = this.aliasingAt(other, moment, epsilon, period);
         if (other < c) below = Math.min(below, value);
         else above = Math.min(above, value);
@@ -93,68 +99,80 @@
       return value - gap - Math.log(-Math.expm1(-gap));
     }
 
+    /** The shortest period whose aliases do not matter, and a tilt on each side that bounds them: from coarse moments. */
     choosePeriod(s, epsilon) {
-      this.others = this.tilts.map((c) => [c, this.nodes.logMomentAt(c)]);
-      const aim = -Math.log(this.c * (1 + this.c) * s) - 34;
-      let best = [Infinity, 8 * s];
-      for (const multiple of [8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 400, 1000, 3000]) {
-        const value = this.logAliasing(epsilon, multiple * s);
-        if (value < best[0] - 0.5) best = [value, multiple * s];
+      const { c, family } = this, aim = -Math.log(c * (1 + c) * s) - 34;
+      this.logMoment = family.coarse(c)[0];
+      // Where the moments explode just above c, only the nearest tilts say how small the aliases are.
+      const tilts = [...OFFSETS.map((k) => c + k / s), ...OFFSETS.map((k) => c - k / s).filter((other) => other > 0.05 * c)];
+      const moments = tilts.map((other) => [other, family.coarse(other)[0]]);
+      let best = Infinity;
+      for (const multiple of [8, 9, 10, 12, 15, 20, 25, 30, 40, 50, 65, 80, 100, 130, 200, 400]) {
+        const period = multiple * s, least = (pairs) => {
+          let found = null, value = Infinity;
+          for (const pair of pairs) {
+            const x = this.aliasingAt(...pair, epsilon, period);
+            if (x < value) [value, found] = [x, pair];
+          }
+          return found ? [found] : [];
+        };
+        const others = [...least(moments.filter(([other]) => other < c)), ...least(moments.filter(([other]) => other > c))];
+        const value = this.logAliasing(epsilon, period, others);
+        if (value < best - 0.5) {
+          best = value;
+          this.period = period;
+          this.others = others;
+        }
         if (value < aim) break;
       }
-      this.period = best[1];
+      if (best === Infinity) throw new NoBracketError("no period keeps the aliases small");
       this.spacing = 2 * Math.PI / this.period;
-      // Of the tilts on each side keep the one that bounds best, with its certified moment.
-      const ranked = this.others.map((pair) => [this.aliasingAt(...pair, epsilon, this.period), pair[0]]).sort((a, b) => a[0] - b[0]);
-      this.others = [];
-      for (const smaller of [true, false]) {
-        for (const [, other] of ranked) {
-          if ((other < this.c) !== smaller) continue;
-          const moment = this.nodes.logMomentBound(other);
-          if (isFinite(moment)) { this.others.push([other, moment]); break; }
-        }
-      }
     }
 
+    /** The terms of the sum: blocks of frequencies until they are negligible. Returns the last frequency. */
     sumFrequencies(s, atLeast) {
-      const { c, nodes, spacing } = this, T = nodes.rounds, terms = [];
-      this.e3 = this.spoiled = 0;
-      let count = Math.max(24, Math.trunc(8.5 / s / spacing) + 2), start = 0;
-      for (;;) {
-        const quadrature = Math.min(nodes.quadratureError(spacing * (start + count - 1)), 1e100);
+      const { c, nodes, spacing } = this, T = nodes.rounds, tables = nodes.tables(spacing), { width } = tables;
+      this.y = [];
+      this.real = [];
+      this.imaginary = [];
+      this.e3 = this.spoiled = this.size = this.moment = 0;
+      let block = 0, stop = 1 + Math.ceil(8.5 / s / spacing / width), quadrature = 0;
+      for (; ; block++) {
+        if (block === stop) stop *= 2;
+        const first = Math.max(0, tables.first(block)), last = tables.first(block + 1) - 1;
+        // One bound on the trapezoid rule serves all frequencies up to the next doubling.
+        if (block === 0 || 2 * block === stop) quadrature = Math.min(nodes.quadratureError(spacing * (tables.first(stop) - 1)), 1e100);
+        this.spend(PAIR_WORK * nodes.weights.length * width);
+        tables.sum(block);
         let end = 0;
-        for (let i = start; i < start + count; i++) {
-          const y = spacing * i, [size, angle, distance] = nodes.logCharacteristic(y);
-          const perError = T * Math.exp(-Math.max(size, -18)), logSize = T * Math.max(size, -18);
+        for (let i = first; i <= last; i++) {
+          const y = spacing * i, [size, angle, distance] = tables.logCharacteristic(i - tables.first(block));
+          const floor = Math.max(size, -18), perError = T * Math.exp(-floor);
           const error = perError * (quadrature + nodes.characteristicRounding(y, distance));
           // spacing / pi / (z (z + 1)) at z = c + iy
-          const re = c * (c + 1) - y * y, im = y * (2 * c + 1), norm = re * re + im * im;
-          const weight = spacing / Math.PI / Math.sqrt(norm), turn = T * angle - Math.atan2(im, re);
-          const modulus = Math.exp(T * size) * weight * (i ? 1 : 0.5);
-          terms.push([y, modulus * Math.cos(turn), modulus * Math.sin(turn)]);
-          const most = weight * Math.exp(Math.min(logSize + error, 300));
+          const re = c * (c + 1) - y * y, im = y * (2 * c + 1), norm = Math.sqrt(re * re + im * im);
+          const weight = spacing / Math.PI / norm, turn = T * angle - Math.atan2(im, re);
+          const power = Math.exp(T * size), modulus = power * weight * (i ? 1 : 0.5);
+          this.y.push(y);
+          this.real.push(modulus * Math.cos(turn));
+          this.imaginary.push(modulus * Math.sin(turn));
+          this.size += modulus;
+          this.moment += modulus * (y + c);
+          const most = weight * Math.exp(Math.min(T * floor + error, 300));
           this.spoiled += most * -Math.expm1(-error);
           this.e3 += most * perError * quadrature;
-          end = Math.exp(T * size) * c * (c + 1) / Math.sqrt(norm);
+          end = power * c * (c + 1) / norm;
         }
-        start += count;
-        this.countWork(count);
-        if (end < Math.exp(-42) && start * spacing > atLeast) break;
-        count = Math.min(2 * count, 4096);
-        if (this.work > MOST_WORK) throw new NoBracketError("the characteristic function decays too slowly");
+        if (end < Math.exp(-42) && last * spacing > atLeast) return last * spacing;
       }
-      this.terms = terms;
-      return terms[terms.length - 1][0];
     }
 
     bound() {
       const { nodes } = this;
       if (!(this.e3 < 1e3)) throw new NoBracketError("the quadrature bound is too weak");
       if (!isFinite(this.e2)) throw new NoBracketError("the bound on high frequencies does not close");
-      this.size = this.terms.reduce((sum, [, re, im]) => sum + Math.hypot(re, im), 0);
-      const allowance = nodes.rounds * nodes.rounding(this.c) + EPS * (this.terms.length + 4 + Math.abs(this.logMoment));
+      const allowance = nodes.rounds * nodes.rounding(this.c) + EPS * (this.y.length + 4 + Math.abs(this.logMoment));
       this.error = this.e2 + this.spoiled + this.size * allowance;
-      this.moment = this.terms.reduce((sum, [y, re, im]) => sum + Math.hypot(re, im) * (y + this.c), 0);
     }
 
     /** E2: bound on the frequencies beyond `top`. */
@@ -175,6 +193,7 @@
       const square = (y) => {
         const doubling = Math.ceil(Math.log2(y / top) - 1e-9);
         if (!quadrature.has(doubling)) quadrature.set(doubling, nodes.quadratureError(top * 2 ** doubling * (1 + 1e-8)));
+        this.spend(BOUND_WORK * nodes.weights.length);
         return nodes.modulusBound(y, quadrature.get(doubling)) ** 2;
       };
       const size = c * (1 + c) * s, enough = (y, length) => -38 - Math.log(size * length / (y * y));
@@ -183,7 +202,6 @@
         const y = top * 1.4 ** j;
         ends.push([y, square(y)]);
       }
-      this.countWork(steps);
       const large = ends.filter(([y, x]) => T / 2 * Math.log(Math.min(x, 1)) > enough(y, 0.4 * y));
       this.stillLarge = large.length ? large[large.length - 1][0] : 0;
       if (large.length) return Infinity;
@@ -199,23 +217,26 @@
             const middle = (y + z) / 2;
             next.push([middle, square(middle)]);
             poor++;
+            this.stillLarge = z;
           }
           next.push(ends[j]);
         }
-        this.countWork(poor);
-        if (!poor || ends.length > 3000 || this.work > MOST_WORK) return (tail + sum) / Math.PI;
+        if (!poor) return (tail + sum) / Math.PI;
+        if (ends.length > MOST_ENDS) return Infinity; // summing further is cheaper by now
         ends = next;
       }
     }
 
-    countWork(frequencies) {
-      this.work += frequencies * this.nodes.weights.length;
+    spend(work) {
+      this.work.left -= work;
+      if (this.work.left < this.reserve) throw new NoBracketError("the characteristic function decays too slowly");
     }
 
     /** [log lower, log value, log upper, slope of log value] of delta(epsilon). */
     logBounds(epsilon) {
       let value = 0, slope = 0;
-      for (const [y, re, im] of this.terms) {
+      for (let i = 0; i < this.y.length; i++) {
+        const y = this.y[i], re = this.real[i], im = this.imaginary[i];
         const angle = y * (this.mean - epsilon), cosine = Math.cos(angle), sine = Math.sin(angle);
         value += re * cosine - im * sine;
         slope += y * (re * sine + im * cosine);
@@ -233,11 +254,14 @@
 
   /** The first answer among several tilts. Every tilt is exact; at the saddle c most digits are saved, but the
       moments just above it may explode, so that no period keeps the aliases small. */
-  function firstThatCloses(c, answer) {
+  function firstThatCloses(family, c, epsilon, answer) {
+    const chernoff = (tilt) => family.coarse(tilt)[0] - tilt * epsilon + logKernel(tilt), least = chernoff(c);
+    const work = { left: MOST_WORK };
     let reason = null;
-    for (const share of [0.8, 0.5, 1, 0.3]) {
+    for (const share of [0.8, 0.9, 1, 0.5]) {
+      if (chernoff(share * c) > least + MOST_LOSS) continue;
       try {
-        return answer(share * c);
+        return answer(share * c, work);
       } catch (error) {
         if (!(error instanceof NoBracketError)) throw error;
         reason = reason || error;
@@ -248,11 +272,11 @@
 
   function sideLogDelta(problem, epsilon) {
     const family = problem.family;
-    return firstThatCloses(bestTilt(family, null, epsilon), (c) => logDeltaAt(family, c, epsilon));
+    return firstThatCloses(family, bestTilt(family, null, epsilon), epsilon, (c, work) => logDeltaAt(family, c, epsilon, work));
   }
 
-  function logDeltaAt(family, c, epsilon) {
-    const integral = new Integral(family, c, epsilon);
+  function logDeltaAt(family, c, epsilon, work) {
+    const integral = new Integral(family, c, epsilon, work);
     const [lower, , upper] = integral.logBounds(epsilon);
     if (!isFinite(lower)) throw new NoBracketError("the error bound exceeds delta itself");
     const pad = 4 * EPS * (1 + Math.abs(integral.logMoment) + Math.abs(integral.c * epsilon));
@@ -262,11 +286,11 @@
   function sideEpsilon(problem, logDelta) {
     const family = problem.family, c = bestTilt(family, logDelta, null);
     const guess = (family.coarse(c)[0] - logDelta + logKernel(c)) / c;
-    return firstThatCloses(c, (tilt) => epsilonAt(family, tilt, guess, logDelta));
+    return firstThatCloses(family, c, guess, (tilt, work) => epsilonAt(family, tilt, guess, logDelta, work));
   }
 
-  function epsilonAt(family, c, guess, logDelta) {
-    const integral = new Integral(family, c, guess);
+  function epsilonAt(family, c, guess, logDelta, work) {
+    const integral = new Integral(family, c, guess, work);
     let x = guess;
     for (let i = 0; i < 60; i++) {
       const [, value, , slope] = integral.logBounds(x);

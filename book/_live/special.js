@@ -56,9 +56,10 @@
 
   function logSum(terms) {
     let top = -Infinity, sum = 0;
-    for (const t of terms) if (t > top) top = t;
+    for (let i = 0; i < terms.length; i++) if (terms[i] > top) top = terms[i];
     if (!isFinite(top)) return top;
-    for (const t of terms) sum += Math.exp(t - top);
+    // Below e^-60 of the largest a term adds less than rounding.
+    for (let i = 0; i < terms.length; i++) if (terms[i] > top - 60) sum += Math.exp(terms[i] - top);
     return top + Math.log(sum);
   }
 

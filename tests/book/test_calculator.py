@@ -13,7 +13,7 @@ from dplib import baselines, contour
 from dplib.results import NoBracketError
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
-SCRIPTS = ["special.js", "round.js", "accountant.js"]
+SCRIPTS = ["special.js", "round.js", "integrand.js", "accountant.js"]
 PAGE = "book/calculator.html"
 AGREEMENT = 1e-8  # relative: a bracket of the browser and one of the library
 ASK = """settings => settings.map(([sigma, q, T, k, delta, direction]) => {

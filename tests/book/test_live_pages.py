@@ -14,7 +14,7 @@ RECORDS, B, E = 30, 6, 5
 @pytest.fixture(scope="module")
 def bare(chromium):
     page = chromium.new_page()
-    for script in ("special.js", "round.js", "accountant.js", "sampling.js", "large_batches.js"):
+    for script in ("special.js", "round.js", "integrand.js", "accountant.js", "sampling.js", "large_batches.js"):
         page.add_script_tag(path=tools.ROOT / "book" / "_live" / script)
     yield page
     page.close()
