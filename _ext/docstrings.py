@@ -1,8 +1,8 @@
 """The directive `{docstrings}`: the docstrings of all public functions and classes of the library, as a reference.
 
 Each gets a section with its signature, its text and its example, and an entry in the index, so that the search
-finds it. The library's docstrings are plain text with `names` in backticks, lists of the form `name : meaning`,
-indented formulas and examples after >>>; they are set as that, not read as a markup language.
+finds it. The library's docstrings are plain text with `names` in backticks, tags of theorems in brackets, lists of the
+form `name : meaning`, indented formulas and examples after >>>; they are set as that, not read as a markup language.
 """
 
 import importlib
@@ -13,8 +13,10 @@ from pathlib import Path
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
+from tags_in_search import TAG, row_anchor
 
 PACKAGE = "dplib"
+TAGGED = re.compile(rf"\[({TAG.pattern})\]")
 FIELD = re.compile(r"^((?:\w+(?: = \w+)?(?:, )?)+) : (.*)$", re.DOTALL)
 
 
@@ -62,12 +64,32 @@ def signature(thing):
     return str(found.replace(parameters=bare, return_annotation=found.empty))
 
 
+def link(tag):
+    """A tag, linked to its row on the page of theorems; errors in the sources have a page of their own."""
+    target = "errata.html" if tag.startswith("E-") else f"theorems.html#{row_anchor(tag)}"
+    return nodes.reference("", tag, internal=True, refuri=target)
+
+
+def tagged(text):
+    """Text with [tags] as links."""
+    pieces = TAGGED.split(text)
+    result = []
+    for before, tag in zip(pieces[::2], [*pieces[1::2], None]):
+        opened = before + "[" if tag else before
+        closed = "]" + opened if result else opened
+        result += [nodes.Text(closed)] if closed else []
+        result += [link(tag)] if tag else []
+    return result
+
+
 def words(text):
-    """Text with `names` as code."""
+    """Text with `names` as code and [tags] as links."""
     result = []
     for number, piece in enumerate(re.split(r"`([^`\n]+)`", " ".join(text.split()))):
-        if piece:
-            result.append(nodes.literal(piece, piece) if number % 2 else nodes.Text(piece))
+        if number % 2:
+            result.append(nodes.literal(piece, piece))
+        elif piece:
+            result += tagged(piece)
     return result
 
 

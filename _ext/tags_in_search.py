@@ -2,7 +2,7 @@
 
 It cuts a query such as A-14 into words, and throws away "a", a common word, and the bare number. Entries of the
 index are compared as they stand, so each row of the table of theorems becomes one; it leads to the box of the
-statement, or to the table where there is none.
+statement, or to the table where there is none. Each row also gets an anchor, so that other pages can link to it.
 """
 
 import re
@@ -12,6 +12,11 @@ from sphinx import addnodes
 
 PAGE = "book/theorems"
 TAG = re.compile(r"[A-Z]{1,2}-[A-Za-z0-9][\w.]*")
+
+
+def row_anchor(tag):
+    """Where the row of a tag stands on the page of theorems."""
+    return "tag-" + tag.lower().replace(".", "-")
 
 
 def boxes(doctree):
@@ -33,6 +38,7 @@ def add_entries(app, doctree, docname):
         tag = TAG.match(row.children[0].astext().strip())
         if tag is None:
             continue
+        row.children[0]["ids"].append(row_anchor(tag.group()))
         section = row
         while not isinstance(section, nodes.section):
             section = section.parent
