@@ -177,14 +177,17 @@ def _on_dask(client, function, items, batches):
 
 
 def _labelled(caller, indices, function, items):
-    if os.getppid() == caller:
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid == caller:
         _follow(caller)
     return indices, _batch(function, items)
 
 
 @functools.cache
 def _follow(parent):
-    """End this process soon after its parent, in the middle of its work: nobody waits for the results any more."""
+    """End this process soon after its parent, which may have died before: nobody waits for results any more."""
 
     def watch():
         while os.getppid() == parent:

@@ -134,11 +134,11 @@ class _Kept:
                 f"checkpoint {self.path!r} was written for another task ({header['task']}, now {self.task}); "
                 "give another path or remove the file"
             )
+        if (rest or not set(self.keys) <= stored.keys()) and not os.access(self.path, os.W_OK):
+            raise ValueError(f"checkpoint must be a file that may be written; got {self.path!r}")
         if rest:  # a line whose writing was interrupted
             with open(self.path, "r+b") as file:
                 file.truncate(len(whole) + 1)
-        if not set(self.keys) <= stored.keys() and not os.access(self.path, os.W_OK):
-            raise ValueError(f"checkpoint must be a file that may be written; got {self.path!r}")
         return {index: _decoded(stored[key]) for index, key in enumerate(self.keys) if key in stored}
 
     def append(self, index, result):
