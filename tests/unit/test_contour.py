@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracle_cases import cases, load, pair
 
-from dplib import NoBracketError, contour, gaussian, mixtures, rare
+from dplib import NoBracketError, _families, contour, gaussian, mixtures, rare
 from dplib._families import Family, Nodes
 
 MANY_ROUNDS = [
@@ -117,6 +117,25 @@ def test_moduli_are_bounded_far_beyond_the_nodes():
         for aim in (0.2, 0.5, 0.9, 0.99):
             variation, rest, _ = nodes.decay_constants(aim)
             assert np.all(rest + variation / y >= truth * (1 - 1e-9))
+
+
+def test_what_a_part_of_the_nodes_contributes_falls_like_one_over_y(monkeypatch):
+    """E2 on the middle half of the mass, whose ends are steep: values at both ends, and the variation between."""
+    monkeypatch.setattr(_families, "_FROM", np.array([5]))
+    monkeypatch.setattr(_families, "_TO", np.array([7]))
+    assert list(_families._LEVELS[[5, 7]]) == [0.25, 0.75]
+    factor, c = Family([mixtures.binomial(1, 1.0, 1.0)], [200], 1), 0.5
+    nodes = Nodes(factor, c, -12.0, 0.01, 2800)
+    [variation], [rest], _ = nodes.decay_constants(0.9)
+    assert 0.5 <= rest < 0.6
+    ends = np.interp([0.25, 0.75], np.cumsum(nodes.weights[0]), nodes.u[nodes.alive])
+    u = np.linspace(*ends, 20_001)
+    base, loss, _ = factor.evaluate(u)
+    weights = np.exp(base + c * loss - nodes.log_moment[0])[0] * (u[1] - u[0])
+    weights[[0, -1]] /= 2
+    y = np.linspace(20, 40, 200)
+    largest = (y * np.abs(np.exp(1j * y[:, None] * loss[0]) @ weights)).max()
+    assert 0.7 * variation <= largest <= variation
 
 
 def test_aliasing_is_positive_and_bounded():
