@@ -11,8 +11,8 @@ The truth of two bins is a trapezoid sum in this file, not dplib's.
 
     python benchmarks/coverage_study.py [FILE [SECONDS]]
 
-With a FILE, finished blocks of repetitions are kept there, and a later run goes on from them. After so many SECONDS
-the report says what is known by then.
+With a FILE, finished blocks of repetitions are kept there, and a later run goes on from them. A run ends after so many
+SECONDS; with 0 the report says what is known by then.
 """
 
 import json
@@ -243,6 +243,8 @@ def measured(path, seconds):
     if path is not None and path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
             block = json.loads(line)
+            if block["first"] != len(failed[block["statement"]]):
+                continue  # two runs at once did the same block
             failed[block["statement"]] += block["failed"]
             spent[block["statement"]] += block["seconds"]
             sources.add(block["dplib"])
@@ -256,7 +258,13 @@ def measured(path, seconds):
         seconds = time.process_time() - start
         failed[what] += found
         spent[what] += seconds
-        block = {"statement": what, "failed": found, "seconds": seconds, "dplib": _dplib_state()}
+        block = {
+            "statement": what,
+            "first": done,
+            "failed": found,
+            "seconds": seconds,
+            "dplib": _dplib_state(),
+        }
         if path is not None:
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(block) + "\n")
@@ -265,6 +273,9 @@ def measured(path, seconds):
 
 def main(path=None, seconds="inf"):
     failed, sources = measured(None if path is None else Path(path), float(seconds))
+    if float(seconds) and any(len(failed[what]) < REPETITIONS for what in STATEMENTS):
+        print("not finished:", {what: len(found) for what, found in failed.items()})
+        return 0
     report = Report("coverage_study", "How often statements with a confidence fail")
     rows = [row(what, failed[what]) for what in STATEMENTS if failed[what]]
     report.table("Failures, with the 95% interval of their frequency", rows)

@@ -64,8 +64,7 @@ class Recorder:
         return self.marks[item.path.name]
 
     def pytest_collection_modifyitems(self, items):
-        properties = {self.name(item) for item in items if hasattr(item.obj, "hypothesis")}
-        self.known = {name: found for name, found in self.known.items() if name in properties}
+        self.properties = {self.name(item) for item in items if hasattr(item.obj, "hypothesis")}
         items[:] = [item for item in items if self.wanted(item)]
 
     def pytest_runtest_call(self, item):
@@ -84,13 +83,15 @@ class Recorder:
     def pytest_runtest_makereport(self, item, call):
         if call.when != "call":
             return
-        self.known[self.name(item)] = {
+        found = {
             "examples": item.cases["valid"],
             "refused": item.cases["invalid"] + item.cases["overrun"],
             "failed": call.excinfo is not None,
             "source": self.mark(item),
         }
-        one_move.write_text(RESULTS, json.dumps(dict(sorted(self.known.items())), indent=1) + "\n")
+        known = {name: one for name, one in load().items() if name in self.properties}
+        known[self.name(item)] = found
+        one_move.write_text(RESULTS, json.dumps(dict(sorted(known.items())), indent=1) + "\n")
         if time.monotonic() > self.end:
             item.session.shouldstop = "the time is over"
 
