@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dplib
-from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, calibrate, gaussian
+from dplib import Bracket, FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, calibrate, gaussian
 from dplib.calibrate import effective_noise
 
 CASES = [
@@ -211,3 +211,21 @@ def test_adding_without_noise_costs_the_loss_of_never_being_sampled(q, steps, de
     assert limit(epsilon * 0.7) > delta
     found = calibrate(PoissonDPSGD(1.0, q, steps), epsilon=epsilon * 0.7, delta=delta, direction="add")
     assert found.delta(epsilon * 0.7, "add").upper <= delta and found.noise_multiplier > 0.05
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_a_wide_bracket_costs_noise(direction, monkeypatch):
+    """The upper end meets the target, also where the bracket is wide."""
+    answer = accounting.side_log_delta
+
+    def wide(*arguments, **options):
+        bracket = answer(*arguments, **options)
+        return Bracket(bracket.lower - 1, bracket.upper + 1, bracket.method)
+
+    mechanism = PoissonDPSGD(1.0, 0.1, 50)
+    narrow = calibrate(mechanism, epsilon=0.5, delta=1e-5, direction=direction)
+    monkeypatch.setattr(accounting, "side_log_delta", wide)
+    found = calibrate(mechanism, epsilon=0.5, delta=1e-5, direction=direction)
+    assert found.noise_multiplier > narrow.noise_multiplier * 1.01
+    monkeypatch.undo()
+    assert found.delta(0.5, direction).upper == pytest.approx(1e-5 / math.e, rel=1e-6)

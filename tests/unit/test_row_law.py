@@ -193,3 +193,13 @@ def test_numbers_that_are_left_out_are_counted(trials, chance):
     for row, left_out, mean in zip(numbers, beyond, (trials * chance, 0.1)):
         assert stats.poisson.sf(kept[-1], mean) <= left_out <= 0.1
         assert row == pytest.approx(stats.poisson.pmf(kept, mean), rel=1e-8)
+
+
+def test_no_mass_is_lost():
+    """What is on the grid, and what is counted as beyond it, add up to 1: numbers left out, jumps beyond the top."""
+    laws = RowLaws(2, 0.1, 12, 1.3, 8.0)
+    numbers, beyond = _row_law.poisson_numbers([0.5, 2.0], 0.1)
+    for value in (0.37, np.array([0.2, 0.55])):
+        laws.add(value, numbers, beyond)
+        assert laws.weights.sum(axis=1) + laws.overflow == pytest.approx([1, 1], abs=1e-12)
+    assert np.all(laws.overflow > 0.5 * beyond)
