@@ -1,6 +1,8 @@
 """The record of a thorough test of faults: benchmarks/results/faults.json and .txt, renewed run by run."""
 
+import fcntl
 import json
+import tempfile
 from pathlib import Path
 
 import one_move
@@ -30,9 +32,11 @@ def add(name, kills):
     """Keep what a test has found; nothing in a quick run."""
     if not THOROUGH:
         return
-    record = load() | {name: kills}
-    one_move.write_text(RECORD, json.dumps(record, indent=1, sort_keys=True) + "\n")
-    one_move.write_text(RECORD.with_suffix(".txt"), report(record))
+    with open(Path(tempfile.gettempdir()) / "dplib-faults.lock", "w") as lock:  # tests may run side by side
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        record = load() | {name: kills}
+        one_move.write_text(RECORD, json.dumps(record, indent=1, sort_keys=True) + "\n")
+        one_move.write_text(RECORD.with_suffix(".txt"), report(record))
 
 
 def summary(record):
@@ -61,5 +65,5 @@ def report(record):
         elif kills:
             hits = sum(kill["in a write"] for kill in kills)
             lines.append(f"{title:44} {len(kills):5}   {hits} of them in the middle of a write")
-    lines += ["", "Command: FAULTS=thorough python -m pytest tests/unit/test_faults.py"]
+    lines += ["", "Command: FAULTS=thorough make unit"]
     return "\n".join(lines) + "\n"

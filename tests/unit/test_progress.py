@@ -182,6 +182,27 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
         checkpoint.save(fingerprint=1)
 
 
+def test_a_save_that_fails_names_the_file_and_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "state.npz"
+    checkpoint = Checkpoint(path, **ARGUMENTS)
+    checkpoint.save(done=1)
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="checkpoint cannot be written, .* No space left .*state.npz") as caught:
+        checkpoint.save(done=2)
+    assert caught.value.errno == 28 and caught.value.filename == str(path)
+    assert int(Checkpoint(path, **ARGUMENTS).load()["done"]) == 1
+    assert os.listdir(tmp_path) == ["state.npz"]
+
+
+def test_what_a_killed_save_has_left_is_replaced(tmp_path):
+    path, left = tmp_path / "state.npz", tmp_path / ".state.npz.partial"
+    for end in ("save", "remove"):
+        left.write_bytes(b"half of a fi")
+        checkpoint = Checkpoint(path, **ARGUMENTS)
+        checkpoint.save(done=1) if end == "save" else checkpoint.remove()
+        assert os.listdir(tmp_path) == (["state.npz"] if end == "save" else [])
+
+
 def test_saves_are_due_every_few_seconds(tmp_path, monkeypatch):
     checkpoint = Checkpoint(tmp_path / "state.npz")
     assert not checkpoint.due

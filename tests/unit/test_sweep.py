@@ -258,6 +258,25 @@ def test_an_interrupted_write_is_repaired(tmp_path):
     assert path.read_bytes() == whole
 
 
+def test_a_result_that_cannot_be_stored_names_the_file(tmp_path, monkeypatch):
+    path = tmp_path / "kept.jsonl"
+    sweep(square, [1], checkpoint=path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        with pytest.raises(OSError, match="checkpoint cannot be written; .* No space left .*kept.jsonl"):
+            sweep(square, [1, 2], checkpoint=path)
+    assert sweep(square, [1, 2], checkpoint=path) == [1, 4]
+
+
+def test_a_file_that_may_not_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
+    path, log = tmp_path / "kept.jsonl", []
+    sweep(log.append, [1], checkpoint=path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(ValueError, match="checkpoint must be a file that may be written"):
+        sweep(log.append, [1, 2], checkpoint=path)
+    assert sweep(log.append, [1], checkpoint=path) == [None] and log == [1]  # nothing is to be written
+
+
 def test_what_a_checkpoint_keeps(tmp_path):
     values = [
         None, True, 3, -0.1, math_inf := float("inf"), "text", [1, [2]], (1, (2.5, "a")), {"a": {"b": [1]}}, 10**30,
