@@ -30,6 +30,8 @@ _NARROW = 1e-6
 _HANDFUL = 10
 # Up to this many rounds, or expected participations, the split contour is asked first.
 _FEW_ROUNDS, _RARE = 30, 8.0
+# Up to so many expected participations the lattice is asked first where the split contour, made for one mixture, cannot.
+_HARDLY_ANY = 0.05
 # A bracket wider than this (relative) is refused: it would tell the caller nothing.
 _USELESS = 0.5
 # ... unless it is this narrow in absolute terms: [0, 1e-9] is a useful epsilon.
@@ -138,8 +140,12 @@ def merged(composition):
 def _is_rare(parts):
     """Whether the rounds are few, or sample the records rarely."""
     rounds = sum(count for _, count in parts)
-    taken = sum(count * float(m.probabilities[m.shifts > 0].sum()) for m, count in parts)
-    return rounds > 1 and (rounds <= _FEW_ROUNDS or taken <= _RARE)
+    return rounds > 1 and (rounds <= _FEW_ROUNDS or _participations(parts) <= _RARE)
+
+
+def _participations(parts):
+    """Expected number of rounds with a sensitivity above 0."""
+    return sum(count * float(m.probabilities[m.shifts > 0].sum()) for m, count in parts)
 
 
 def _total_variation(parts):
@@ -240,8 +246,10 @@ def _routes(parts, method, by_split, by_contour, by_lattice):
     contours = [by_contour]
     if len(parts) == 1:
         contours = [by_split, by_contour] if _is_rare(parts) else [by_contour, by_split]
-    elif method == "auto" and sum(rounds for _, rounds in parts) <= _HANDFUL:
-        # A few different rounds: the contour would close late, or not at all.
+    elif method == "auto" and (
+        sum(rounds for _, rounds in parts) <= _HANDFUL or _participations(parts) <= _HARDLY_ANY
+    ):
+        # A few different rounds, or rare ones: the contour would close late, or not at all.
         return [by_lattice, by_contour]
     return contours + ([by_lattice] if method == "auto" else [])
 

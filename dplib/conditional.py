@@ -48,6 +48,7 @@ _MOST_COLUMNS = 4096  # largest encoder without structure
 _IMPROBABLE = 0.002  # participations below it are taken as Poisson numbers: at most 0.1 % of the mean
 _CHUNK = 64  # rows whose laws are built together
 _GRID = 256  # points of a row's sensitivity grid
+_RAREST = 1e-300  # bad event: its share for one node of many has to be a float above 0
 _MOST_MEAN = 200.0  # participations in a row beyond which the bound is useless
 
 
@@ -66,6 +67,13 @@ class Rows:
     delta_1: float
     slack: float
     tail_bound: str
+
+
+def _bad_event(delta_1):
+    delta_1 = check.real("delta_1", delta_1, above=0, below=1)
+    if delta_1 < _RAREST:
+        raise NoBracketError(f"no tail bound is computed for a bad event as rare as {delta_1:g}; {_RAREST:g} is the least")
+    return delta_1
 
 
 def published_tail(encoder, noise_multiplier, sampling_probability, delta_1, min_separation=1):
@@ -87,7 +95,7 @@ def published_tail(encoder, noise_multiplier, sampling_probability, delta_1, min
     ((4, 4), True)
     """
     noise, p, b = check_setting(encoder, noise_multiplier, sampling_probability, min_separation)
-    delta_1 = check.real("delta_1", delta_1, above=0, below=1)
+    delta_1 = _bad_event(delta_1)
     _refuse_large(encoder)
     if isinstance(encoder, Toeplitz) and _non_increasing(encoder):
         ages = _aged.Ages(encoder.coefficients, noise, b)
@@ -132,7 +140,7 @@ def rows(
     the participations that it allows for are so many that the noise cannot hide them.
     """
     noise, p, b = check_setting(encoder, noise_multiplier, sampling_probability, min_separation)
-    delta_1 = check.real("delta_1", delta_1, above=0, below=1)
+    delta_1 = _bad_event(delta_1)
     check.choice("tail_bound", tail_bound, TAIL_BOUNDS[1:])
     slack = check.real("slack", slack, above=0, below=1)
     if round_entries_to is not None:

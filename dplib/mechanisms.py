@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from . import _validate as check
 from . import accounting, conditional, mixtures, renyi
 from ._balls_in_bins import BallsInBins
@@ -384,8 +386,11 @@ def _negligible(pairs, epsilon, direction, delta_1):
     """A Renyi bound on delta that is nothing beside delta_1, or None: so far out the other accountants are slow."""
     if epsilon < _FAR:
         return None
-    most = math.log(delta_1) - _NEGLIGIBLE
-    curve = renyi.composition_curve(pairs, check.side(direction))
+    most, side = math.log(delta_1) - _NEGLIGIBLE, check.side(direction)
+    # One row alone may cost more already; orders take long where there is hardly any noise.
+    if any(mixture.log_hockey_stick(np.array([epsilon]), side)[0] > most for mixture, _ in pairs):
+        return None
+    curve = renyi.composition_curve(pairs, side)
     try:
         bound = renyi.log_delta(curve, epsilon)[0]
     except NoBracketError:

@@ -155,3 +155,11 @@ def test_a_delta_far_below_the_smallest_float():
     assert accounting.delta(composition, 120.0).upper == 5e-324
     bracket = accounting.log_delta(composition, 120.0)
     assert bracket.upper < -900 and bracket.relative_width < 1e-9
+
+
+def test_different_rounds_that_hardly_ever_sample_go_to_the_lattice_first(monkeypatch):
+    """The contour would close late: its characteristic function does not decay."""
+    monkeypatch.setattr(accounting.contour, "side_epsilon", lambda *arguments: pytest.fail("the contour is asked"))
+    parts = [(mixtures.binomial(1, 1e-5 * (1 + i), 1.0), 4) for i in range(5)]
+    found = accounting.epsilon(parts, 1e-7, tolerance=1e-3)
+    assert found.method == "lattice" and found.relative_width <= 1e-3

@@ -384,3 +384,18 @@ def test_a_void_delta_is_not_searched_for(monkeypatch):
     mechanism = MatrixMechanism(matrices.optimal_counting(16), 0.1, 0.6)
     assert mechanism.delta(0.05).upper == 1.0
     assert 0 < len(asked) <= len(conditional.candidates(mechanism.encoder, 1))
+
+
+def test_hardly_any_noise_needs_no_orders(monkeypatch):
+    """One row alone costs far more than delta_1: Renyi orders, which take long there, are not asked."""
+    monkeypatch.setattr(mechanisms.renyi, "composition_curve", lambda *arguments: pytest.fail("asked"))
+    pairs = [(mixtures.binomial(1, 1e-3, 1e-3), 3)]
+    assert mechanisms._negligible(pairs, 222.0, "remove", 1e-6) is None
+
+
+def test_a_bad_event_that_is_too_rare_is_refused():
+    for tail_bound in ("published", "joint", "aggregated", "pooled"):
+        with pytest.raises(NoBracketError, match="as rare as 4.94066e-324; 1e-300 is the least"):
+            conditional.rows(matrices.binary_tree(4), 4.0, 0.1, 5e-324, tail_bound)
+    with pytest.raises(NoBracketError, match="the least"):
+        conditional.published_tail(COUNTING, 4.0, 0.1, 1e-310)
