@@ -1,0 +1,334 @@
+"""The live calculator under random input: what a reader types into its fields, or finds in an address.
+
+The page's own form and scripts run in Chromium, from a folder that holds nothing else. Each case fills every field, or
+sets the address, and reads what the page then shows. A case is wrong if the page throws an exception, takes over 10 s,
+shows a number that is none, infinite or negative, shows a bracket in the wrong order or rounded to the wrong side, takes
+a number that it must refuse, or refuses one without saying so at its field. Where it answers, every fifth bracket must
+meet the library's, both directions.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tempfile
+import threading
+from pathlib import Path
+
+import fuzz_record as record
+import numpy as np
+from browser import find_chromium
+from serve import server
+
+import dplib
+from dplib import results
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS, BATCH, ROUTE_EVERY = 10.0, 250, 5
+FIELDS = ("sigma", "q", "batch", "records", "steps", "group", "delta", "epsilon")
+NO_NUMBERS = (
+    "",
+    " ",
+    "x",
+    "NaN",
+    "nan",
+    "Infinity",
+    "-Infinity",
+    "inf",
+    "1e400",
+    "-1e400",
+    "1,5",
+    "1 000",
+    "1_000",
+    "0x",
+    "1e",
+    "e5",
+    "--1",
+    "1.2.3",
+    "１２",
+    "١٢",
+    "½",
+    "1/2",
+    "null",
+    "undefined",
+    "true",
+    "[1]",
+    "{}",
+    "<b>1</b>",
+    "1;2",
+    "'",
+    '"',
+    "\\",
+    "%00",
+    "💥",
+    "-1",
+    "-1e-9",
+    "-0.5",
+    "1e300",
+    "9" * 400,
+    "a" * 5000,
+    "__proto__",
+    "constructor",
+)  # fmt: skip  (refused by every field)
+EDGES = {
+    "sigma": ("0.05", "1000", "0.0500001", " 1 ", "+1", "1.", ".5", "1e0", "0x1"),
+    "q": ("0", "1", "1e-300", "5e-324", "0.999999999", "-0", "1e-12"),
+    "batch": ("1", "1000000000000", "7.0", "1e3"),
+    "records": ("1000000000000", "1e12"),
+    "steps": ("1", "2", "10000000", "1e7", "5.0"),
+    "group": ("1", "1000", "1e3", "16"),
+    "delta": ("1e-100", "0.999999", "0.5", "1e-50", "9.9e-1"),
+    "epsilon": ("10000", "1e4", "1e-300", "1e-9", "0.001"),
+}
+OUTSIDE = {
+    "sigma": ("0", "0.0499", "1000.1", "1e-300"), "q": ("1.0000001", "2"), "batch": ("0", "1.5", "1e13"), "records": ("0", "2.5", "1e13"),
+    "steps": ("0", "1.5", "10000001"), "group": ("0", "1001", "2.5"), "delta": ("0", "1", "1e-101", "1e-324"), "epsilon": ("0", "10001"),
+}  # fmt: skip
+RANGES = {
+    "sigma": (0.05, 1000), "q": (1e-9, 1), "steps": (1, 1e7), "group": (1, 1000), "delta": (1e-60, 0.99), "epsilon": (1e-3, 1e3),
+    "batch": (1, 1e6), "records": (1e6, 1e9),
+}  # fmt: skip
+WHOLE = {"steps", "group", "batch", "records"}
+ADDRESSES = (
+    "", "#", "sigma", "sigma=", "=1", "&&&", "sigma=%E0%A4%A", "sigma=1&sigma=x", "unknown=zzz", "given=<script>", "__proto__=1",
+    "toString=1", "unknown=epsilon&given=q&sigma=1&q=0.01&steps=2000&group=1&delta=1e-6", "sigma=" + "9" * 10_000, "delta=%00",
+)  # fmt: skip
+OTHERS = "|".join(("NaN", "Infinity", "undefined", "null", r"\[object"))
+
+# Fill the form (or set the address) and say what is shown.
+ASK = """async (cases) => {
+  const form = document.getElementById("calculator"), part = (name) => document.getElementById("calculator-" + name);
+  const shown = [];
+  for (const { fields, radios, address } of cases) {
+    window.thrown = [];
+    delete part("table").dataset.result;
+    const start = performance.now();
+    if (address !== null) {
+      const moved = new Promise((done) => { addEventListener("hashchange", done, { once: true }); setTimeout(done, 50); });
+      location.hash = address;
+      await moved;
+    }
+    for (const [name, value] of Object.entries(radios)) form.elements[name].value = value;
+    for (const [name, value] of Object.entries(fields)) form.elements[name].value = value;
+    if (address === null) form.dispatchEvent(new Event("submit", { cancelable: true }));
+    const state = {};
+    for (const input of form.querySelectorAll(".calculator-field input")) {
+      const hidden = input.closest(".calculator-field").hidden;
+      const error = part(input.name + "-error").textContent, marked = input.getAttribute("aria-invalid") === "true";
+      state[input.name] = { text: input.value, hidden, error, marked };
+    }
+    const rows = [...part("table").tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent));
+    shown.push({ state, rows, answer: part("answer").textContent, python: part("python").textContent,
+      result: part("table").dataset.result || null, thrown: window.thrown, seconds: (performance.now() - start) / 1e3 });
+  }
+  return shown;
+}"""
+DRAWN = """() => { const plot = document.getElementById("calculator-plot");
+  return !plot.childElementCount || !plot.classList.contains("calculator-waiting"); }"""
+PLOT = (
+    """() => [...document.querySelectorAll("#calculator-points tbody td")].map((cell) => cell.textContent)"""
+)
+
+
+def page_of(folder):
+    """The form and the scripts of the book's page, in a file of their own."""
+    text = (ROOT / "book" / "calculator.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```\{raw\} html\n(.*?)```", text, re.DOTALL)
+    watch = '<script>window.thrown = []; addEventListener("error", (event) => window.thrown.push(event.message));</script>'
+    html = "\n".join(blocks)
+    for name in re.findall(r"_static/live/(\w+\.js)", html):
+        (folder / name).write_bytes((ROOT / "book" / "_live" / name).read_bytes())
+    html = html.replace("../_static/live/", "")
+    (folder / "page.html").write_text(
+        f'<!doctype html><meta charset="utf-8">{watch}\n{html}', encoding="utf-8"
+    )
+
+
+# --- cases -------------------------------------------------------------------------------------------------
+
+
+def _valid(name, rng):
+    if rng.random() < 0.1:
+        return EDGES[name][rng.integers(len(EDGES[name]))]
+    value = math.exp(rng.uniform(*map(math.log, RANGES[name])))
+    if name in WHOLE:
+        return str(round(value))
+    return [repr(value), f"{value:.3g}", f"{value:.6e}"][rng.integers(3)]
+
+
+def _refused(name, rng):
+    values = NO_NUMBERS if rng.random() < 0.7 else OUTSIDE[name]
+    return values[rng.integers(len(values))]
+
+
+def case_of(number):
+    """({field: text}, {radio: value}, address or None, names of the fields that must be refused)."""
+    rng = np.random.default_rng([1789, number])
+    radios = {
+        "unknown": ["epsilon", "epsilon", "sigma"][rng.integers(3)],
+        "given": ["q", "q", "sizes"][rng.integers(3)],
+    }
+    kind = rng.random()
+    bad = [] if kind < 0.35 else [name for name in FIELDS if rng.random() < (0.9 if kind > 0.98 else 0.15)]
+    fields = {name: (_refused if name in bad else _valid)(name, rng) for name in FIELDS}
+    case = {"fields": fields, "radios": radios, "address": None}
+    if kind > 0.9:  # the same by an address, or a broken one
+        if rng.random() < 0.5:
+            address = "&".join(f"{name}={value}" for name, value in {**radios, **fields}.items())
+        else:
+            address = ADDRESSES[rng.integers(len(ADDRESSES))]
+        case, bad = {"fields": {}, "radios": {}, "address": address}, None
+    return case, bad
+
+
+# --- judgement ---------------------------------------------------------------------------------------------
+
+
+def judged(case, bad, seen):
+    """What is wrong with what the page shows, or None."""
+    if seen["thrown"]:
+        return f"exception: {seen['thrown'][0]}"
+    if seen["seconds"] > SECONDS:
+        return f"{seen['seconds']:.1f} s"
+    visible = {name: field for name, field in seen["state"].items() if not field["hidden"]}
+    complaints = {name for name, field in visible.items() if field["error"]}
+    for name, field in seen["state"].items():
+        if bool(field["error"]) != field["marked"]:
+            return f"{name}: the mark and the message do not agree"
+        if field["error"] and (
+            field["hidden"]
+            or "must be" not in field["error"]
+            or (field["text"].strip() or "nothing") not in field["error"]
+        ):
+            return f"{name}: unclear message {field['error'][:100]!r}"
+    if bad is not None:
+        missed = [name for name in bad if name in visible and name not in complaints]
+        if missed:
+            return "accepted: " + ", ".join(f"{name} = {visible[name]['text'][:40]!r}" for name in missed)
+        if extra := complaints - set(bad) - {"records"}:
+            return f"refused, though allowed: {extra}"
+    if complaints:
+        silent = (
+            not seen["rows"]
+            and not seen["python"]
+            and not seen["result"]
+            and "cannot be used" in seen["answer"]
+        )
+        return None if silent else "a complaint, and an answer too"
+    return _answer_problem(seen, visible)
+
+
+def _answer_problem(seen, visible):
+    texts = [seen["answer"], seen["python"], *(text for row in seen["rows"] for text in row)]
+    for text in texts:
+        if re.search(OTHERS, text):
+            return f"shown: {text[:120]!r}"
+    if seen["result"] is None:
+        return None if "No bracket closes" in seen["answer"] else f"no answer: {seen['answer'][:100]!r}"
+    found = json.loads(seen["result"])
+    if not 0 < found["sigma"] < math.inf:
+        return f"noise multiplier {found['sigma']!r}"
+    for side, row in zip(("remove", "add"), seen["rows"]):
+        bracket = found[side]
+        if "refused" in bracket:
+            if not bracket["refused"] or row[1] != "no bracket here":
+                return f"{side}: a refusal without a reason"
+            continue
+        if not (
+            bracket["lower"] is not None
+            and bracket["upper"] is not None
+            and 0 <= bracket["lower"] <= bracket["upper"]
+        ):
+            return f"{side}: bracket {bracket}"
+        low, high = map(float, row[1].split(" to "))
+        if not (0 <= low <= bracket["lower"] and bracket["upper"] <= high):
+            return f"{side}: {row[1]!r} is shown for {bracket}"
+    if "refused" in found["remove"]:
+        return None if "No bracket closes" in seen["answer"] else "a refusal that is not said"
+    bound = re.search(r"ε ≤ (\S+) at", seen["answer"])
+    return (
+        None
+        if bound and float(bound[1]) >= found["remove"]["upper"]
+        else f"{seen['answer'][:80]!r} for {found['remove']}"
+    )
+
+
+def contradiction(seen):
+    """What the library says against the page's brackets, or None; None, too, where the library has no answer."""
+    found, texts = json.loads(seen["result"]), {name: field["text"] for name, field in seen["state"].items()}
+    sizes = seen["state"]["q"]["hidden"]
+    q = _number(texts["batch"]) / _number(texts["records"]) if sizes else _number(texts["q"])
+    mechanism = dplib.PoissonDPSGD(
+        found["sigma"], q, int(_number(texts["steps"])), int(_number(texts["group"]))
+    )
+    for side in ("remove", "add"):
+        if "refused" in found[side]:
+            continue
+        try:
+            ours = mechanism.epsilon(_number(texts["delta"]), side)
+        except results.NoBracketError:
+            continue
+        if ours.lower > found[side]["upper"] or found[side]["lower"] > ours.upper:
+            return f"{side}: {found[side]}, but the library says {ours!r}"
+    if seen["state"]["sigma"]["hidden"] and found["remove"].get("upper", 0) > _number(texts["epsilon"]):
+        return "the noise multiplier misses the target"
+    return None
+
+
+def _number(text):
+    text = text.strip()
+    return float(int(text, 16)) if text.lower().startswith("0x") else float(text)
+
+
+def plot_problem(cells):
+    wrong = [cell for cell in cells if cell != "no bracket here" and not 0 <= float(cell) < math.inf]
+    return f"the plot shows {wrong[:3]}" if wrong else None
+
+
+# --- the run -----------------------------------------------------------------------------------------------
+
+
+def fuzz(cases, *, first=0, minutes=math.inf, report=None):
+    """Cases number `first` ..: a chunk for `fuzz_record`. After `minutes` in the browser no new batch starts."""
+    from playwright.sync_api import sync_playwright
+
+    chunk, number = record.Chunk(first), first
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        page_of(Path(folder))
+        web = server(folder)
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        try:
+            page = browser.new_page()
+            page.set_default_timeout(BATCH * SECONDS * 1e3)
+            page.goto(f"http://127.0.0.1:{web.server_address[1]}/page.html")
+            while chunk.cases < cases and chunk.seconds < 60 * minutes:
+                numbers = range(number, min(number + BATCH, first + cases))
+                _batch(page, numbers, chunk, report)
+                number = numbers.stop
+        finally:
+            browser.close()
+            web.shutdown()
+            web.server_close()
+    return chunk.closed(number)
+
+
+def _batch(page, numbers, chunk, report):
+    asked = [case_of(number) for number in numbers]
+    shown = page.evaluate(ASK, [case for case, _ in asked])
+    for number, (case, bad), seen in zip(numbers, asked, shown):
+        wrong, compared = judged(case, bad, seen), False
+        if wrong is None and seen["result"] and number % ROUTE_EVERY == 0:
+            wrong, compared = contradiction(seen), True
+        name = "calculator.fields" if case["address"] is None else "calculator.address"
+        chunk.add(name, number, seen["seconds"], wrong, case if wrong else None, compared)
+        if wrong and report:
+            report(chunk.wrong[-1])
+    # The last case's plot is left to finish, if it has one: it is drawn piece by piece when nobody types.
+    page.wait_for_timeout(400)
+    page.wait_for_function(DRAWN, timeout=60_000)
+    if wrong := plot_problem(page.evaluate(PLOT)):
+        chunk.add("calculator.plot", numbers[-1], 0.0, wrong, asked[-1][0])

@@ -1,0 +1,87 @@
+"""Random input in the live calculator: a few cases find nothing, and faults that are put in are found."""
+
+import copy
+import json
+
+import fuzz_calculator
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
+
+
+@pytest.fixture(scope="module")
+def cases(chromium, tmp_path_factory):
+    """The first cases, with what the page shows."""
+    folder = tmp_path_factory.mktemp("calculator")
+    fuzz_calculator.page_of(folder)
+    asked = [fuzz_calculator.case_of(number) for number in range(120)]
+    page = chromium.new_page()
+    page.goto((folder / "page.html").as_uri())
+    shown = page.evaluate(fuzz_calculator.ASK, [case for case, _ in asked])
+    page.close()
+    return [(case, bad, seen) for (case, bad), seen in zip(asked, shown)]
+
+
+def test_a_few_cases_find_nothing(cases):
+    problems = {number: fuzz_calculator.judged(*found) for number, found in enumerate(cases)}
+    assert {number: wrong for number, wrong in problems.items() if wrong} == {}
+    answered = [seen for _, _, seen in cases if seen["result"]]
+    refused = [seen for _, _, seen in cases if "cannot be used" in seen["answer"]]
+    assert len(answered) > 20 and len(refused) > 20
+    assert [fuzz_calculator.contradiction(seen) for seen in answered[:10]] == [None] * 10
+
+
+def bracketed(cases):
+    """An answer with a bracket above 0, as it may be changed."""
+    for case, bad, seen in cases:
+        if seen["result"] and bad == [] and '"method":"contour' in seen["result"].split('"add"')[0]:
+            return copy.deepcopy((case, bad, seen))
+    raise AssertionError("no case has an answer")
+
+
+def changed(what, seen, bad):
+    found = json.loads(seen["result"])
+    if what == "exception":
+        seen["thrown"] = ["TypeError: x is undefined"]
+    elif what == "s":
+        seen["seconds"] = 11.0
+    elif what == "shown":
+        seen["answer"] = "ε ≤ NaN at δ = 1e-6"
+    elif what == "accepted":
+        bad.append("delta")
+    elif what == "bracket":
+        found["remove"]["lower"] = 2 * found["remove"]["upper"]
+    elif what == "is shown for":
+        found["remove"]["upper"] *= 1.01
+    elif what == "complaint":
+        seen["state"]["delta"] |= {
+            "error": f"must be y; got {seen['state']['delta']['text']}",
+            "marked": True,
+        }
+        bad.append("delta")
+    elif what == "the library says":
+        for side in ("remove", "add"):
+            found[side] = {"lower": 1e6, "upper": 1.1e6}
+    seen["result"] = json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    "what", ["exception", "s", "shown", "accepted", "bracket", "is shown for", "complaint"]
+)
+def test_a_fault_is_found(cases, what):
+    case, bad, seen = bracketed(cases)
+    assert fuzz_calculator.judged(case, bad, seen) is None
+    changed(what, seen, bad)
+    assert what in fuzz_calculator.judged(case, bad, seen)
+
+
+def test_a_wrong_number_is_contradicted(cases):
+    _, bad, seen = bracketed(cases)
+    changed("the library says", seen, bad)
+    assert "the library says" in fuzz_calculator.contradiction(seen)
+
+
+def test_a_plot_with_a_bad_number_is_found():
+    assert fuzz_calculator.plot_problem(["1", "0.5", "no bracket here"]) is None
+    for cell in ("NaN", "-1", "Infinity"):
+        assert cell in fuzz_calculator.plot_problem(["1", cell])
