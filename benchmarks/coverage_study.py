@@ -28,7 +28,7 @@ from scipy import optimize, stats
 
 from dplib import BallsInBins, _betting, _certificate, audit, matrices, montecarlo, truth
 
-FAILURE, REPETITIONS, BLOCK = 0.05, 2000, 100
+FAILURE, REPETITIONS, BLOCK = 0.05, 2000, 50
 SHARED_FAILURE = 0.2  # of the smallest epsilon and noise: each of three candidates has a third
 COEFFICIENTS, NOISE, EPSILON = [1.0, 0.5], 1.0, 0.5  # two bins, one epoch
 TARGET = 0.2  # delta of the smallest epsilon and noise

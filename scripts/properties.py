@@ -2,6 +2,7 @@
 
     python scripts/properties.py                  those that are not on record for this dplib and these tests
     python scripts/properties.py --seconds 600    as many of them as fit into so many seconds
+    python scripts/properties.py --new            those that are not on record at all
     python scripts/properties.py --report         benchmarks/results/properties.txt from what is known
 
 Results are kept in benchmarks/results/properties.json after every property, so that an interrupted run goes on
@@ -47,8 +48,8 @@ def fingerprint(file):
 class Recorder:
     """Plugin of pytest: runs properties only, counts their examples, stops when the time is over."""
 
-    def __init__(self, seconds):
-        self.end = time.monotonic() + seconds
+    def __init__(self, seconds, new):
+        self.end, self.new = time.monotonic() + seconds, new
         self.known = load()
         self.marks = {file: fingerprint(file) for file in FILES}
 
@@ -57,8 +58,11 @@ class Recorder:
 
     def wanted(self, item):
         found = self.known.get(self.name(item))
-        is_property = hasattr(item.obj, "hypothesis")
-        return is_property and not (found and not found["failed"] and found["source"] == self.mark(item))
+        if not hasattr(item.obj, "hypothesis"):
+            return False
+        if found is None or found["failed"]:
+            return True
+        return not self.new and found["source"] != self.mark(item)
 
     def mark(self, item):
         return self.marks[item.path.name]
@@ -127,6 +131,7 @@ def report(known):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--new", action="store_true", help="only what is not on record")
     parser.add_argument("--report", action="store_true", help="only write the text")
     arguments = parser.parse_args()
     os.environ.update(PROPERTIES="thorough", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
@@ -138,7 +143,9 @@ def main():
             Recorder.pytest_runtest_call
         )
         paths = [f"tests/unit/{file}" for file in FILES]
-        pytest.main(["-q", "-p", "no:cacheprovider", *paths], plugins=[Recorder(arguments.seconds)])
+        pytest.main(
+            ["-q", "-p", "no:cacheprovider", *paths], plugins=[Recorder(arguments.seconds, arguments.new)]
+        )
     known = load()
     one_move.write_text(RESULTS.with_suffix(".txt"), report(known))
     return int(any(found["failed"] for found in known.values()))
