@@ -40,12 +40,11 @@ def pythons():
 
 
 def version(python, name):
-    distribution = LIBRARIES[name][0]
     if name == "dplib":
         import dplib
 
         return dplib.__version__
-    done = subprocess.run([str(python), "-c", VERSION, distribution], capture_output=True, text=True, check=True)
+    done = subprocess.run([str(python), "-c", VERSION, LIBRARIES[name][0]], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
@@ -81,7 +80,8 @@ def outcome(status, out, err, seconds):
         return {"failure": f"no answer in {seconds} s"}
     if status:
         last = (err.strip().splitlines() or [f"exit status {status}"])[-1]
-        return {"failure": "memory limit reached" if "MemoryError" in last else last[:200]}
+        memory = "MemoryError" in last or "Out of memory" in last  # Python's words, XLA's
+        return {"failure": "memory limit reached" if memory else last[:200]}
     told = json.loads(out.strip().splitlines()[-1])
     answer = told["answer"]
     if not isinstance(answer["value"], float) or answer["value"] != answer["value"]:
@@ -171,7 +171,10 @@ def main(arguments=None):
         for question in wanted:  # stored one by one: what is done stays when the next is interrupted
             rows = rows_of(question, interpreters, options.jobs)
             write([row for row in stored()["rows"] if row["question"] != question.name] + rows, versions)
-    peers_page.write(stored())
+    try:
+        peers_page.write(stored())
+    except ValueError as error:  # a question without results, a page without a block
+        raise SystemExit(f"peers: the page stays as it was: {error}") from None
     return 0
 
 

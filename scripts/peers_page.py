@@ -20,12 +20,14 @@ ACCOUNTANTS = {
     "bracket": "", "pld": "PLD", "rdp": "Rényi", "prv": "PRV", "fourier": "Fourier", "exact": "exact",
     "mmcc": "MMCC", "certificate": "certificate", "estimate": "estimate", "sampled": "Monte Carlo",
     "separated": "Monte Carlo, b-min-sep", "free": "free coefficients", "banded": "banded",
-    "buffered": "buffered", "poisson": "banded, cyclic Poisson", "bins": "free, balls in bins",
+    "buffered": "buffered", "normalised": "banded, columns of norm 1", "dense": "all entries free",
+    "poisson": "banded, cyclic Poisson", "bins": "free, balls in bins",
 }  # fmt: skip
 HEADS = {
     "sigma": "$\\sigma$", "q": "$q$", "steps": "$T$", "delta": "$\\delta$", "epsilon": "$\\varepsilon$",
     "batch": "$B$", "records": "$n+1$", "group": "$k$", "order": "order", "rounds": "rounds", "batches": "$b$",
-    "bands": "bands", "separation": "$b$", "probability": "$p$", "epochs": "$E$",
+    "bands": "bands", "separation": "$b$", "probability": "$p$", "epochs": "$E$", "size": "$n$",
+    "largest": "largest batch",
 }  # fmt: skip
 
 
@@ -96,6 +98,8 @@ def _failure(text):
     """Of a failure, as much as fits in a cell."""
     if text.startswith(("no answer", "memory")):
         return text
+    if text.startswith("NotImplementedError: "):  # said by the functions of benchmarks/peers
+        return text.partition(": ")[2]
     return "error: `" + text.split(":")[0].replace("|", " ")[:60] + "`"
 
 
@@ -145,9 +149,6 @@ def blocks(record):
     """Name of a block: its text."""
     rows, found = record["rows"], {}
     for question in QUESTIONS:
-        if question.name in pending(record):
-            found[question.name] = found[question.name + " cost"] = "Not in the stored results yet: `make peers`."
-            continue
         values = table(question, rows, lambda row, base, kind=question.quantity: _answer(row, base, kind))
         absent = "; ".join(f"{name} ({reason})" for name, reason in question.absent.items())
         found[question.name] = values + (f"\n\nWithout an answer: {absent}." if absent else "")
@@ -157,11 +158,6 @@ def blocks(record):
     )
     found["summary"] = summary(rows)
     return found
-
-
-def pending(record):
-    """Questions of which no row is stored."""
-    return {question.name for question in QUESTIONS} - {row["question"] for row in record["rows"]}
 
 
 def summary(rows):

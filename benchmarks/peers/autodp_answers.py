@@ -4,7 +4,7 @@ import warnings
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", SyntaxWarning)
-    from autodp import mechanism_zoo, transformer_zoo
+    from autodp import calibrator_zoo, mechanism_zoo, transformer_zoo
 
 
 def _subsampled(sigma, q):
@@ -38,6 +38,16 @@ def rdp_fixed(sigma, batch, records, steps, delta):
     sample = transformer_zoo.AmplificationBySampling(PoissonSampling=False)
     one = sample(mechanism, batch / records, improved_bound_flag=True)
     return _upper(one, steps, delta) | {"direction": "upper, replace-one"}
+
+
+def rdp_calibration(q, steps, epsilon, delta):
+    """Its calibrator wants a range of noise multipliers to search."""
+    composed = lambda sigma, name=None: transformer_zoo.Composition()([_subsampled(sigma, q)], [steps])
+    found = []
+    calibrator_zoo.eps_delta_calibrator()(
+        lambda sigma, name=None: found.append(sigma) or composed(sigma), epsilon, delta, [0.3, 20.0]
+    )
+    return {"direction": "upper", "value": float(found[-1])}  # the one that it returns is made last
 
 
 def exact_gaussian(sigma, steps, delta):

@@ -7,8 +7,9 @@ from dp_accounting import (
     PoissonSampledDpEvent,
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
+    calibrate_dp_mechanism,
 )
-from dp_accounting.dp_event import MixtureOfGaussiansDpEvent
+from dp_accounting.dp_event import MixtureOfGaussiansDpEvent, TruncatedSubsampledGaussianDpEvent
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from scipy import stats
@@ -42,6 +43,25 @@ def pld_group(sigma, q, steps, delta, group):
     sensitivities = np.arange(group + 1)
     event = MixtureOfGaussiansDpEvent(sigma, sensitivities, stats.binom.pmf(sensitivities, group, q))
     return _upper(PLDAccountant(), event, steps, delta)
+
+
+def pld_truncated(sigma, q, size, largest, steps, delta):
+    # Neighbours blank a record out: for this event the accountant knows no others.
+    accountant = PLDAccountant(neighboring_relation=NeighboringRelation.REPLACE_SPECIAL)
+    return _upper(accountant, TruncatedSubsampledGaussianDpEvent(size, q, largest, sigma), steps, delta)
+
+
+def _calibration(accountant, q, steps, epsilon, delta):
+    event = lambda sigma: SelfComposedDpEvent(_sampled(sigma, q), steps)
+    return {"direction": "upper", "value": float(calibrate_dp_mechanism(accountant, event, epsilon, delta))}
+
+
+def pld_calibration(q, steps, epsilon, delta):
+    return _calibration(PLDAccountant, q, steps, epsilon, delta)
+
+
+def rdp_calibration(q, steps, epsilon, delta):
+    return _calibration(RdpAccountant, q, steps, epsilon, delta)
 
 
 def pld_gaussian(sigma, steps, delta):

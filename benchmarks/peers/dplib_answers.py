@@ -32,6 +32,15 @@ def bracket_fixed(sigma, batch, records, steps, delta):
     return _bracket(dplib.FixedBatchDPSGD(sigma, batch, records - 1, steps).epsilon(delta))
 
 
+def bracket_calibration(q, steps, epsilon, delta):
+    """The noise whose upper end meets the target, and a little below it one whose lower end does not."""
+    noise = dplib.calibrate(dplib.PoissonDPSGD(1.0, q, steps), epsilon=epsilon, delta=delta).noise_multiplier
+    gap = 1e-8
+    while dplib.PoissonDPSGD(noise * (1 - gap), q, steps).epsilon(delta).lower <= epsilon:
+        gap *= 2
+    return {"direction": "bracket", "value": noise, "lower": noise * (1 - gap)}
+
+
 def bracket_gaussian(sigma, steps, delta):
     return _bracket(dplib.PoissonDPSGD(sigma, 1.0, steps).epsilon(delta))
 
@@ -68,6 +77,12 @@ def certificate_bins(sigma, rounds, batches, bands, epsilon):
 def estimate_bins(sigma, rounds, batches, bands, epsilon):
     found = _bins(sigma, rounds, batches, bands).delta(epsilon, method="estimate")
     return {"direction": "estimate", "value": found.value, "standard_error": found.standard_error}
+
+
+def bracket_separated(sigma, rounds, separation, probability, bands, epsilon):
+    if separation > 1:
+        raise NotImplementedError("no accountant for pauses")
+    return _bracket(dplib.PoissonDPSGD(sigma, probability, rounds).delta(epsilon))
 
 
 def free_unamplified(rounds, bands, batches, epochs):

@@ -10,10 +10,10 @@ jax.config.update("jax_enable_x64", True)
 
 import dp_accounting  # noqa: E402
 from jax_privacy import accounting, batch_selection  # noqa: E402
-from jax_privacy.accounting import analysis  # noqa: E402
+from jax_privacy.accounting import analysis, calibrate  # noqa: E402
 from jax_privacy.experimental import accounting as events  # noqa: E402
 from jax_privacy.experimental.monte_carlo import delta_calculation, sample_generation  # noqa: E402
-from jax_privacy.matrix_factorization import buffered_toeplitz, toeplitz  # noqa: E402
+from jax_privacy.matrix_factorization import banded, buffered_toeplitz, dense, sensitivity, toeplitz  # noqa: E402
 
 SAMPLES = 10_000
 RECORDS = 10**7  # of the datasets of which it wants to know the size, where only the sampling probability counts
@@ -37,6 +37,15 @@ def pld_group(sigma, q, steps, delta, group):
         analysis.DpsgdTrainingUserLevelAccountant, steps, noise_multipliers=sigma, delta=delta,
         num_samples=RECORDS, batch_size=round(q * RECORDS), examples_per_user=group,
     )  # fmt: skip
+
+
+def pld_calibration(q, steps, epsilon, delta):
+    noise = calibrate.calibrate_noise_multiplier(
+        target_epsilon=epsilon,
+        accountant=analysis.DpsgdTrainingAccountant(dp_accountant_config=accounting.PldAccountantConfig()),
+        batch_sizes=round(q * RECORDS), num_updates=steps, num_samples=RECORDS, target_delta=delta,
+    )  # fmt: skip
+    return {"direction": "upper", "value": float(noise)}
 
 
 def pld_banded(sigma, rounds, batches, bands, delta):
@@ -105,6 +114,21 @@ def buffered_unamplified(rounds, bands, batches, epochs):
     )
     coefficients = found.toeplitz_coefs(rounds)
     return _cost(coefficients, rounds, batches, epochs) | {"note": f"{len(found.buf_decay)} buffers"}
+
+
+def normalised_unamplified(rounds, bands, batches, epochs):
+    """A banded encoder that is not Toeplitz: every column has norm 1."""
+    found = banded.optimize(rounds, bands=min(bands or rounds, batches))
+    error = np.sqrt(np.mean(banded.per_query_error(found)))
+    squared = banded.minsep_sensitivity_squared(found, batches, epochs)
+    return {"direction": "error", "value": float(error * np.sqrt(squared)), "note": f"{found.bands} bands"}
+
+
+def dense_unamplified(rounds, bands, batches, epochs):
+    """Every entry free."""
+    found = dense.optimize(rounds, epochs=epochs, bands=bands)
+    error = np.sqrt(np.mean(dense.per_query_error(strategy_matrix=found)))
+    return {"direction": "error", "value": float(error * sensitivity.fixed_epoch_sensitivity(found, epochs))}
 
 
 def poisson_amplified(batches, epochs, epsilon, delta):

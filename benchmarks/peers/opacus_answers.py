@@ -21,6 +21,7 @@ _without_pytorch()
 
 from opacus.accountants import PRVAccountant, RDPAccountant  # noqa: E402
 from opacus.accountants.analysis import rdp  # noqa: E402
+from opacus.accountants.utils import get_noise_multiplier  # noqa: E402
 
 
 def _upper(accountant, sigma, q, steps, delta):
@@ -34,6 +35,21 @@ def prv_poisson(sigma, q, steps, delta):
 
 def rdp_poisson(sigma, q, steps, delta):
     return _upper(RDPAccountant(), sigma, q, steps, delta)
+
+
+def _calibration(accountant, q, steps, epsilon, delta):
+    noise = get_noise_multiplier(
+        target_epsilon=epsilon, target_delta=delta, sample_rate=q, steps=steps, accountant=accountant
+    )
+    return {"direction": "upper", "value": float(noise)}
+
+
+def prv_calibration(q, steps, epsilon, delta):
+    return _calibration("prv", q, steps, epsilon, delta)
+
+
+def rdp_calibration(q, steps, epsilon, delta):
+    return _calibration("rdp", q, steps, epsilon, delta)
 
 
 def prv_gaussian(sigma, steps, delta):

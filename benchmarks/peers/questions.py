@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 LIBRARIES = {  # name in the tables: (distribution, module, environment, requirements)
     "dplib": ("dplib", "dplib_answers", ".venv", None),
-    "dp_accounting": ("dp-accounting", "dp_accounting_answers", ".venv", None),
+    "dp_accounting": ("dp-accounting", "dp_accounting_answers", ".venv-peers-dp_accounting", "dp_accounting.txt"),
     "prv-accountant": ("prv-accountant", "prv_accountant_answers", ".venv-peers-prv_accountant", "prv_accountant.txt"),
     "autodp": ("autodp", "autodp_answers", ".venv-peers-autodp", "autodp.txt"),
     "Opacus": ("opacus", "opacus_answers", ".venv-peers-opacus", "opacus.txt"),
@@ -18,7 +18,7 @@ LIBRARIES = {  # name in the tables: (distribution, module, environment, require
 
 @dataclass(frozen=True)
 class Question:
-    """name, title, what is asked ("epsilon", "renyi", "delta", "error"), (library, accountant) in order, settings.
+    """name, title, what is asked ("epsilon", "noise", "renyi", "delta", "error"), (library, accountant) in order, settings.
 
     seconds : CPU time limit of a call.
     """
@@ -126,6 +126,40 @@ QUESTIONS = (
         {"prv-accountant": _NO_GROUP, "Opacus": _NO_GROUP, "autodp": _NO_GROUP},
     ),
     Question(
+        "calibration",
+        "The smallest noise multiplier for a target",
+        "noise",
+        (
+            ("dplib", "bracket"),
+            ("dp_accounting", "pld"),
+            ("jax-privacy", "pld"),
+            ("Opacus", "prv"),
+            ("dp_accounting", "rdp"),
+            ("Opacus", "rdp"),
+            ("autodp", "rdp"),
+        ),
+        _settings(
+            ("q", "steps", "epsilon", "delta"),
+            (0.01, 2000, 2.0, 1e-6),
+            (0.05, 2000, 8.0, 1e-6),
+            (0.01, 2000, 8.0, 1e-12),
+        ),
+        {"prv-accountant": "answers epsilon and delta only"},
+        120,
+    ),
+    Question(
+        "truncated",
+        "DP-SGD with Poisson sampling, large batches cut at random",
+        "epsilon",
+        (("dp_accounting", "pld"),),
+        _settings(("sigma", "q", "size", "largest", "steps", "delta"), (1.0, 0.01, 10_000, 120, 2000, 1e-6)),
+        {
+            "dplib": "no accountant for cut batches",
+            "jax-privacy": _COMPOSES,
+            **dict.fromkeys(("prv-accountant", "autodp", "Opacus"), "no accountant for cut batches"),
+        },
+    ),
+    Question(
         "gaussian",
         "Composition of Gaussian mechanisms",
         "epsilon",
@@ -198,6 +232,7 @@ QUESTIONS = (
             (1.5, 512, 32, 1, 1.0),
             (3.0, 512, 32, 8, 1.0),
             (6.0, 512, 32, 8, 1.0),
+            (9.0, 512, 32, 8, 1.0),
         ),
         dict.fromkeys(("dp_accounting", "prv-accountant", "autodp", "Opacus"), "no balls in bins"),
         120,
@@ -206,29 +241,35 @@ QUESTIONS = (
         "separated",
         "Poisson sampling with a pause after each participation (b-min-sep)",
         "delta",
-        (("jax-privacy", "sampled"),),
+        (("dplib", "bracket"), ("jax-privacy", "sampled")),
         _settings(
-            ("sigma", "rounds", "separation", "probability", "bands", "epsilon"), (3.0, 128, 8, 0.125, 8, 1.0)
+            ("sigma", "rounds", "separation", "probability", "bands", "epsilon"),
+            (1.0, 512, 1, 0.02, 1, 1.0),
+            (3.0, 128, 8, 0.125, 8, 1.0),
         ),
-        {
-            "dplib": "cyclic Poisson sampling and balls in bins only",
-            **dict.fromkeys(("dp_accounting", "prv-accountant", "autodp", "Opacus"), _NO_MATRIX),
-        },
+        dict.fromkeys(("dp_accounting", "prv-accountant", "autodp", "Opacus"), "no pause after a participation"),
         120,
     ),
     Question(
         "unamplified",
         "Encoders optimised without amplification",
         "error",
-        (("dplib", "free"), ("jax-privacy", "banded"), ("jax-privacy", "buffered")),
+        (
+            ("dplib", "free"),
+            ("jax-privacy", "banded"),
+            ("jax-privacy", "buffered"),
+            ("jax-privacy", "normalised"),
+            ("jax-privacy", "dense"),
+        ),
         _settings(
             ("rounds", "bands", "batches", "epochs"),
-            (1024, None, 1024, 1),
+            (256, None, 256, 1),
+            (256, None, 32, 8),
             (2048, 16, 2048, 1),
             (2048, None, 128, 16),
         ),
         dict.fromkeys(("dp_accounting", "prv-accountant", "autodp", "Opacus"), _NO_MATRIX),
-        180,
+        120,
     ),
     Question(
         "amplified",
