@@ -59,6 +59,13 @@ def test_differences_of_outputs_are_counted():
     assert [found[0] for found in matrix.different_cells(other, stored)] == [number + 1]
 
 
+def test_no_output_depends_on_the_speed_of_the_machine(tmp_path):
+    """Progress bars are off, and there is one numerical thread, as where outputs are stored."""
+    stored, here = tools.kernel_environment(), matrix.circumstances(tmp_path)
+    for name in ("DPLIB_PROGRESS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        assert here[name] == stored[name]
+
+
 def test_outputs_are_compared_with_those_that_were_stored_at_the_start(tmp_path, monkeypatch):
     """Somebody stores the notebook anew, without outputs, while its copy runs."""
     notebook, folder = tmp_path / "notebooks" / CHAPTER.name, tmp_path / "run"
