@@ -45,9 +45,13 @@ def dominated(first, second):
     with np.errstate(divide="ignore", invalid="ignore"):
         corners = np.concatenate([p / q for p, q in (first, second)])
     corners = corners[np.isfinite(corners)]
-    gaps = [stick(*second, alpha) - stick(*first, alpha) for alpha in [*corners, 2 * corners.max() + 1]]
-    assume(all(abs(gap) > 1e-9 or abs(gap) < 1e-13 for gap in gaps))  # rounding decides nothing
-    return min(gaps) > -1e-13
+    # Divided by 1 + alpha, a gap is the same in both orders.
+    gaps = [
+        (stick(*second, alpha) - stick(*first, alpha)) / (1 + alpha)
+        for alpha in [*corners, 2 * corners.max() + 1]
+    ]
+    assume(all(abs(gap) > 1e-9 or abs(gap) < 1e-14 for gap in gaps))  # rounding decides nothing
+    return min(gaps) > -1e-14
 
 
 @examples(60)
