@@ -51,12 +51,12 @@ SHARES = {
     "calculator": 0.25,
 }  # of the cases, where all kinds are asked for
 # The functions of these modules, and those marked as slow, get one case where the others get so many.
-SLOW_EVERY = 8
+SLOW_EVERY = 40
 SLOW_MODULES = {
     "accounting", "audit", "baselines", "calibrate", "contour", "encoder_baselines", "lattice", "mechanisms", "montecarlo", "plotting",
     "rare", "truth",
 }  # fmt: skip
-ROUTE_EVERY = 16  # with 8, every second case of the slow ones, which have most of the routes
+ROUTE_EVERY = 8  # and so every case of the slow ones, which have most of the routes
 _BAD_SHARE = 0.25  # of the cases with one argument that is (nearly always) wrong
 _PATIENCE = 6  # wall seconds for each CPU second, on a busy machine
 _OWN_WORDS = ("must", "got", "cannot", "needs", "too ", "no ", "exact")  # of dplib's messages

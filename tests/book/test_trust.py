@@ -96,6 +96,12 @@ def mutation():
     return f"{killed} of {len(found)} dangerous changes tried so far are noticed"
 
 
+def fuzz():
+    kinds = result("fuzz")["kinds"].values()
+    cases, wrong = sum(kind["cases"] for kind in kinds), sum(len(kind["wrong"]) for kind in kinds)
+    return f"{cases // 1000} thousand inputs, {wrong} of them still wrong"
+
+
 def calculator():
     tests = (tools.ROOT / "tests" / "book" / "test_calculator.py").read_text(encoding="utf-8")
     return f"on {re.search(r'On ([0-9]+) random settings', tests)[1]} random settings both brackets meet"
@@ -120,6 +126,7 @@ FACTS = [
     determinism,
     peers,
     mutation,
+    fuzz,
     calculator,
     supply_chain,
 ]
