@@ -1,14 +1,17 @@
 """Mutation testing of the accounting core: does some test fail when a formula is wrong?
 
     python scripts/mutation.py dangerous                 the list of scripts/mutants.py, each against its tests
-    python scripts/mutation.py sampled --budget 600      as many random mutants as fit into so many CPU seconds
+    python scripts/mutation.py index                     which tests run which line, and how long they take
+    python scripts/mutation.py sampled --budget 600      random mutants of each module, within so many CPU seconds
+    python scripts/mutation.py again                     survivors without an explanation, against more tests
+    python scripts/mutation.py control                   whether every test that killed passes on the unchanged module
     python scripts/mutation.py report                    benchmarks/results/mutation.txt from what is known
 
 Every mutant is a copy of one module with one place changed. It is put in the place of that module
 inside a forked process of its own, which then runs tests until the first failure. A mutant
 that no test notices *survives*. Results are kept in benchmarks/results/mutation.json
-after every mutant, so that an interrupted run goes on where it stopped; a changed
-module is tested anew.
+after every mutant, so that an interrupted run goes on where it stopped; mutants of a changed
+function are tested anew.
 
 mutmut and cosmic-ray were considered and left out: neither samples within a budget, neither has
 operators for the direction of rounding (floor for ceil, the sign of an allowance), and cosmic-ray
@@ -18,10 +21,10 @@ starts an interpreter and imports SciPy for each mutant, which takes longer than
 import argparse
 import ast
 import fcntl
-import hashlib
 import importlib.abc
 import importlib.util
 import json
+import math
 import os
 import random
 import resource
@@ -30,114 +33,44 @@ import sys
 import tempfile
 from pathlib import Path
 
+import mutation_index
+from mutation_index import digest
+from mutation_operators import functions, mutated, places
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "mutation.json"
-SECONDS = 60  # CPU time after which a mutant is left undecided: it counts as not killed
+SECONDS = 60  # CPU time after which a mutant is stopped: five times what its tests take otherwise, or more
 SEED = 1
 
-# Test files that are asked for a random mutant of a module, the quickest and most telling first.
+# The modules that mutants are drawn from, and the files whose tests are asked first for survivors.
 PROPERTIES, BINS = "test_properties.py", "test_properties_bins.py"
 CORE = {
     "gaussian": ["test_gaussian.py"],
     "mixtures": ["test_mixtures.py", PROPERTIES],
     "accounting": ["test_accounting.py", PROPERTIES],
     "contour": ["test_contour.py", PROPERTIES],
+    "_families": ["test_contour.py", PROPERTIES],
     "rare": ["test_rare.py", PROPERTIES],
+    "_lines": ["test_rare.py", PROPERTIES],
     "lattice": ["test_lattice.py", PROPERTIES],
     "_lattice_law": ["test_lattice.py", PROPERTIES],
     "_lattice_sum": ["test_lattice.py", PROPERTIES],
     "renyi": ["test_renyi.py", PROPERTIES],
+    "_moments": ["test_renyi.py", PROPERTIES],
+    "one_step": ["test_one_step.py"],
+    "calibrate": ["test_calibrate.py"],
+    "mechanisms": ["test_mechanisms.py", PROPERTIES],
     "conditional": ["test_conditional.py", BINS],
+    "_tails": ["test_conditional.py", BINS],
+    "_row_law": ["test_row_law.py", BINS],
     "_tuples": ["test_tuples.py", BINS],
     "_betting": ["test_betting.py", BINS],
     "_certificate": ["test_tuples.py", BINS],
     "_lognormal": ["test_lognormal.py", BINS],
 }
 
-# ------------------------------------------------------------------ operators
-
-_SWAPS = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
-    ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt,
-}  # fmt: skip
-_NAMES = {
-    "floor": "ceil", "ceil": "floor", "min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum",
-    "log1p": "expm1", "logaddexp": "maximum", "upper": "lower", "lower": "upper",
-}  # fmt: skip
-_WORDS = {"remove": "add", "add": "remove", "upper": "lower", "lower": "upper"}
-
-
-def mutants_of(source):
-    """[(line, what changes, mutated source)] of every place at which an operator applies."""
-    tree = ast.parse(source)
-    places = [(i, node) for i, node in enumerate(ast.walk(tree)) if _changes(node)]
-    skipped = _lines_without_meaning(tree)
-    return [
-        (node.lineno, name, i, name)
-        for i, node in places
-        for name in _changes(node)
-        if node.lineno not in skipped
-    ]
-
-
-def mutated(source, index, change):
-    """The source with `change` applied to the node at `index` of the walk."""
-    tree = ast.parse(source)
-    node = next(node for i, node in enumerate(ast.walk(tree)) if i == index)
-    _apply(node, change)
-    return ast.unparse(ast.fix_missing_locations(tree))
-
-
-def _changes(node):
-    if isinstance(node, ast.BinOp) and type(node.op) in _SWAPS:
-        return [f"{type(node.op).__name__} to {_SWAPS[type(node.op)].__name__}"]
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPS:
-        return ["comparison turned round"]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return ["sign dropped"]
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value != 0:
-        return ["constant doubled", "constant halved"]
-    if isinstance(node, ast.Constant) and node.value in _WORDS and isinstance(node.value, str):
-        return [f"{node.value} to {_WORDS[node.value]}"]
-    if isinstance(node, ast.Attribute) and node.attr in _NAMES and isinstance(node.ctx, ast.Load):
-        return [f"{node.attr} to {_NAMES[node.attr]}"]
-    if isinstance(node, ast.Name) and node.id in ("min", "max") and isinstance(node.ctx, ast.Load):
-        return [f"{node.id} to {_NAMES[node.id]}"]
-    if isinstance(node, ast.AugAssign) and type(node.op) in _SWAPS:
-        return ["term dropped"]
-    return []
-
-
-def _apply(node, change):
-    if isinstance(node, ast.BinOp):
-        node.op = _SWAPS[type(node.op)]()
-    elif isinstance(node, ast.Compare):
-        node.ops[0] = _SWAPS[type(node.ops[0])]()
-    elif isinstance(node, ast.UnaryOp):
-        node.op = ast.UAdd()
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        node.value = _WORDS[node.value]
-    elif isinstance(node, ast.Constant):
-        value = node.value * 2 if change.endswith("doubled") else node.value / 2
-        node.value = max(int(value), 0) if isinstance(node.value, int) else value
-    elif isinstance(node, ast.Attribute):
-        node.attr = _NAMES[node.attr]
-    elif isinstance(node, ast.Name):
-        node.id = _NAMES[node.id]
-    elif isinstance(node, ast.AugAssign):
-        neutral = 0.0 if isinstance(node.op, (ast.Add, ast.Sub)) else 1.0
-        node.value = ast.Constant(neutral)
-
-
-def _lines_without_meaning(tree):
-    """Lines of raised errors and docstrings: their words are no part of a number."""
-    lines = set()
-    for node in ast.walk(tree):
-        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if isinstance(node, ast.Raise) or text or isinstance(node, ast.JoinedStr):
-            lines.update(range(node.lineno, node.end_lineno + 1))
-    return lines
-
+# The test files whose tests a random mutant may meet.
+INDEXED = sorted({file for files in CORE.values() for file in files} | {"test_statements.py", "test_matrix_mechanism.py"})
 
 # ------------------------------------------------------------------ one mutant
 
@@ -178,6 +111,9 @@ class _Verdict:
             self.failed = f"{report.nodeid.removeprefix('tests/unit/')} (import)"
 
 
+_NO_VERDICT = "pytest ended with status"
+
+
 def run_mutant(module, source, tests, seconds=SECONDS):
     """(verdict, CPU seconds): the first test that fails, "time", or None for a survivor."""
     out, into = os.pipe()
@@ -194,7 +130,7 @@ def run_mutant(module, source, tests, seconds=SECONDS):
         verdict = _Verdict()
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:cov", "-p", "no:xdist"]
         status = pytest.main([*options, *(f"tests/unit/{test}" for test in tests)], plugins=[verdict])
-        text = verdict.failed or ("" if status == 0 else f"pytest ended with status {int(status)}")
+        text = verdict.failed or ("" if status == 0 else f"{_NO_VERDICT} {int(status)}")
         os.write(into, text.encode())
         os._exit(0)
     os.close(into)
@@ -205,6 +141,8 @@ def run_mutant(module, source, tests, seconds=SECONDS):
     if os.WIFSIGNALED(status):
         stopped = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
         text = "time" if stopped else f"signal {os.WTERMSIG(status)}"
+    if text.startswith(_NO_VERDICT):
+        raise RuntimeError(f"{text} for {module}: is there a test in the list or in the index that is gone?")
     return text or None, round(spent, 1)
 
 
@@ -234,10 +172,6 @@ def record(section, name, found):
         temporary.replace(RESULTS)
 
 
-def digest(text):
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 def source_of(module):
     return (ROOT / "dplib" / f"{module}.py").read_text()
 
@@ -251,7 +185,7 @@ def dangerous(part, parts, fresh, only):
         record("dangerous", name, None)
     for mutant in [mutant for mutant in DANGEROUS if not only or mutant.name in only][part::parts]:
         source = apply(mutant, source_of(mutant.module))
-        key = digest(source + " ".join(mutant.tests))
+        key = digest(_what_changed(source_of(mutant.module), source) + " ".join(mutant.tests))
         old = load()["dangerous"].get(mutant.name)
         if old and old["digest"] == key and is_killed(old) and not fresh:
             continue
@@ -262,39 +196,109 @@ def dangerous(part, parts, fresh, only):
     return sum(not is_killed(found) for found in load()["dangerous"].values())
 
 
+def _what_changed(before, after):
+    """The functions that differ, as they are after the change; the whole module where none does."""
+    old, new = (dict(functions(ast.parse(source)).values()) for source in (before, after))
+    texts = [ast.unparse(node) for name, node in new.items() if isinstance(node, ast.FunctionDef)]
+    known = {ast.unparse(node) for node in old.values() if isinstance(node, ast.FunctionDef)}
+    return "".join(text for text in texts if text not in known) or after
+
+
 def tell(killed_by, spent, what):
     print(f"{'killed  ' if killed_by else 'SURVIVED'} {spent:5.1f} s  {what}  [{killed_by}]", flush=True)
 
 
-def sample():
-    """All mutants of the core in a random order that is always the same: a prefix of it is a fair sample."""
-    everything = []
-    for module in CORE:
-        source = source_of(module)
-        for line, what, index, change in mutants_of(source):
-            everything.append((module, line, what, index, change))
-    random.Random(SEED).shuffle(everything)
-    return everything
+def sample(module):
+    """All mutants of a module in a random order that is always the same, with names: a prefix of it is a fair sample."""
+    source = source_of(module)
+    nodes = dict(functions(ast.parse(source)).values())
+    keys = {function: digest(ast.unparse(node)) for function, node in nodes.items()}
+    found = places(source)
+    random.Random(f"{SEED} {module}").shuffle(found)
+    return [(f"{module}.{place.function}:{place.number}:{place.change}", keys[place.function], place) for place in found]
 
 
-def sampled(part, parts, budget):
-    used = 0.0
-    for module, line, what, index, change in sample()[part::parts]:
-        source = source_of(module)
-        name = f"{module}:{index}:{what}"
-        old = load()["sampled"].get(name)
-        if old and old["digest"] == digest(source):
+def sampled(part, parts, budget, each):
+    """Run the first `each` mutants of every module's sample, one module after the other in turn."""
+    used, index = 0.0, mutation_index.load()
+    samples = {module: sample(module) for module in CORE}
+    known = {name: key for found in samples.values() for name, key, _ in found}
+    for name, found in load()["sampled"].items():
+        if known.get(name) != found["digest"]:
+            record("sampled", name, None)
+    # Changes that make no difference are no mutants.
+    turns = [(module, *found[rank]) for rank in range(each) for module, found in samples.items() if rank < len(found)]
+    done = load()["sampled"]
+    for module, name, key, place in turns[part::parts]:
+        if name in done:
             continue
         if used > budget:
             break
-        changed = mutated(source, index, change)
-        if ast.unparse(ast.parse(source)) == changed:
-            continue
-        killed_by, spent = run_mutant(module, changed, CORE[module])
-        used += spent
-        found = {"line": line, "text": source.splitlines()[line - 1].strip(), "killed_by": killed_by}
-        record("sampled", name, {**found, "cpu_seconds": spent, "digest": digest(source)})
-        tell(killed_by, spent, f"{module}:{line} {what}")
+        used += _one_sampled(index, module, name, key, place)
+
+
+def _one_sampled(index, module, name, key, place, more=()):
+    """Plant one mutant and record what happens; the CPU seconds that it took."""
+    source = source_of(module)
+    changed = mutated(source, place)
+    if changed is None:
+        return 0.0
+    node = dict(functions(ast.parse(source)).values())[place.function]
+    tests = more or mutation_index.tests_for(index, module, place.function, node, place.lines)
+    killed_by, spent = run_mutant(module, changed, tests) if tests else (None, 0.0)
+    found = {"line": place.line, "text": source.splitlines()[place.line - 1].strip(), "tests": len(tests)}
+    record("sampled", name, {**found, "killed_by": killed_by, "cpu_seconds": spent, "digest": key})
+    tell(killed_by, spent, f"{name} (line {place.line})")
+    return spent
+
+
+def again(part, parts, budget):
+    """Survivors that nothing explains, against the whole test files of their module."""
+    from mutants import SURVIVORS
+
+    used, alive = 0.0, []
+    for module in CORE:
+        alive += [(module, *one) for one in sample(module) if one[0] in load()["sampled"]]
+    for module, name, key, place in alive[part::parts]:
+        if load()["sampled"][name]["killed_by"] is None and not explained(name, SURVIVORS) and used <= budget:
+            used += _one_sampled({}, module, name, key, place, more=CORE[module])
+
+
+def control():
+    """Run all tests that killed a random mutant of a module on the unchanged module; how many modules fail."""
+    wrong = 0
+    for module in CORE:
+        rows = [found["killed_by"] for name, found in load()["sampled"].items() if name.startswith(module + ".")]
+        tests = sorted({test for test in rows if test and "::" in test})
+        killed_by, spent = run_mutant(module, ast.unparse(ast.parse(source_of(module))), tests, seconds=600)
+        wrong += killed_by is not None
+        print(f"{module}: {len(tests)} tests, {spent} s: {killed_by or 'all pass'}", flush=True)
+    return wrong
+
+
+def explained(name, survivors):
+    """The reason given for a survivor: its own, or that of the function it stands in."""
+    return survivors.get(name) or survivors.get(name.partition(":")[0])
+
+
+def interval(killed, run):
+    """Clopper and Pearson's 95% interval of a share."""
+    from scipy.stats import beta
+
+    low = beta.ppf(0.025, killed, run - killed + 1) if killed else 0.0
+    high = beta.ppf(0.975, killed + 1, run - killed) if killed < run else 1.0
+    return f"{100 * low:.0f}-{100 * high:.0f}%"
+
+
+def score(rows):
+    """{what: number} for a dict of results: run, killed by a test, stopped by time, survivors, those explained."""
+    from mutants import SURVIVORS
+
+    alive = [name for name, found in rows.items() if found["killed_by"] is None]
+    reasons = sum(explained(name, SURVIVORS) is not None for name in alive)
+    stopped = sum(found["killed_by"] == "time" for found in rows.values())
+    killed = len(rows) - len(alive)
+    return {"run": len(rows), "killed": killed, "stopped": stopped, "explained": reasons, "open": len(alive) - reasons}
 
 
 def report(results):
@@ -307,26 +311,60 @@ def report(results):
     lines = [f"Dangerous mutants (scripts/mutants.py): {len(known)}, of which {run} were run and {killed} killed by the tests named for them.", ""]
     for mutant, found in known:
         by = (found["killed_by"] or "SURVIVED") if found else "not run"
-        lines.append(f"{mutant.module:14} {mutant.name:58} {by}")
-    rows = results["sampled"]
-    lines += ["", f"Random mutants: {len(rows)} of {len(sample())} places x changes, drawn with seed {SEED}.", ""]
-    for module in CORE:
-        mine = [found for name, found in rows.items() if name.split(":")[0] == module]
-        lines.append(f"{module:14} {sum(map(is_killed, mine)):4} of {len(mine):4} killed")
-    alive = {name: found for name, found in rows.items() if not is_killed(found)}
-    total = len(rows) - len(alive)
-    lines += [f"{'all':14} {total:4} of {len(rows):4} killed", "", "Survivors:", ""]
-    for name, found in sorted(alive.items()):
-        why = SURVIVORS.get(name, "not explained yet")
-        lines += [f"{name} (line {found['line']}): {found['text']}", f"    {why}"]
+        lines.append(f"{mutant.module:14} {mutant.name:62} {by}")
+    lines += ["", *_sampled_table(results["sampled"]), ""]
+    alive = {name: found for name, found in results["sampled"].items() if found["killed_by"] is None}
+    groups = {}
+    for name in sorted(alive):
+        groups.setdefault(explained(name, SURVIVORS) or "Not explained.", []).append(name)
+    lines += ["Survivors, by the reason why each is harmless:", ""]
+    for reason, names in sorted(groups.items()):
+        lines.append(reason)
+        lines += [f"    {name}  line {alive[name]['line']}: {alive[name]['text']}" for name in names]
     return "\n".join(lines) + "\n"
+
+
+def _sampled_table(rows):
+    """One line for each module, and the whole: scores with intervals."""
+    lines = [
+        f"Random mutants, drawn from each module with seed {SEED}. `killed` counts those that were stopped after {SECONDS} s of",
+        f"CPU time, although their tests take {mutation_index.PATIENCE:.0f} s or less; `score` is killed over run, with its 95% interval.",
+        "`equivalent` are survivors with an explanation, `without` is the score over the others.",
+        "",
+        f"{'module':14} {'possible':>8} {'run':>5} {'killed':>6} {'by time':>7} {'equivalent':>10} {'open':>5}  {'score':>5}  {'interval':9} without",
+    ]
+    total, weighted, variance, everything = {}, 0.0, 0.0, 0
+    for module in CORE:
+        mine = {name: found for name, found in rows.items() if name.startswith(module + ".")}
+        found, size = score(mine), len(places(source_of(module)))
+        total = {what: total.get(what, 0) + number for what, number in found.items()}
+        if found["run"]:
+            lines.append(_row(module, size, found))
+            share = found["killed"] / found["run"]
+            weighted, everything = weighted + size * share, everything + size
+            variance += size**2 * share * (1 - share) / found["run"]
+    if total.get("run"):
+        error = 1.96 * math.sqrt(variance) / everything
+        lines.append(_row("all", everything, total))
+        lines.append(f"weighted by what is possible in each module: {100 * weighted / everything:.1f}% +- {100 * error:.1f}%")
+    return lines
+
+
+def _row(name, size, found):
+    run, killed = found["run"], found["killed"]
+    without = killed / max(run - found["explained"], 1)
+    return (
+        f"{name:14} {size:8} {run:5} {killed:6} {found['stopped']:7} {found['explained']:10} {found['open']:5}"
+        f"  {100 * killed / run:4.0f}%  {interval(killed, run):9} {100 * without:4.0f}%"
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["dangerous", "sampled", "report"])
-    parser.add_argument("names", nargs="*", help="dangerous: only these mutants")
+    parser.add_argument("what", choices=["dangerous", "index", "sampled", "again", "control", "report"])
+    parser.add_argument("names", nargs="*", help="dangerous: only these mutants; index: only these test files")
     parser.add_argument("--budget", type=float, default=600, help="CPU seconds of a sampled run")
+    parser.add_argument("--each", type=int, default=40, help="sampled: so many mutants of each module")
     parser.add_argument("--fresh", action="store_true", help="test again what was killed before")
     parser.add_argument("--part", default="1/1", help="2/4: the second quarter, so that four runs share the work")
     arguments = parser.parse_args()
@@ -335,6 +373,7 @@ def main():
         sys.path.insert(0, str(ROOT / path))
     sys.path.insert(0, str(ROOT))
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # half a second for each mutant, and none is needed
     if arguments.what == "report":
         RESULTS.with_suffix(".txt").write_text(report(load()))
         return 0
@@ -348,16 +387,22 @@ def main():
     import scipy.stats  # noqa: F401
 
     part, parts = (int(number) for number in arguments.part.split("/"))
-    survivors = 0
     if arguments.what == "dangerous":
         survivors = dangerous(part - 1, parts, arguments.fresh, arguments.names)
+        print(f"dangerous: {len(load()['dangerous'])} mutants, {survivors} not killed by their tests")
+        return 1 if survivors else 0
+    if arguments.what == "index":
+        for file in arguments.names or INDEXED:
+            mutation_index.build([file])
+        return 0
+    if arguments.what == "control":
+        return control()
+    if arguments.what == "sampled":
+        sampled(part - 1, parts, arguments.budget, arguments.each)
     else:
-        sampled(part - 1, parts, arguments.budget)
-    results = load()
-    found = results["sampled"].values()
-    print(f"dangerous: {len(results['dangerous'])} mutants, {survivors} not killed by their tests")
-    print(f"sampled: {len(found)} of {len(sample())}, {sum(map(is_killed, found))} killed")
-    return 1 if survivors else 0
+        again(part - 1, parts, arguments.budget)
+    print(f"sampled: {score(load()['sampled'])}")
+    return 0
 
 
 if __name__ == "__main__":

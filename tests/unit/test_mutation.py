@@ -1,15 +1,29 @@
 """The list of dangerous mutants fits the code, none on record survived, and the driver tells killed from survived."""
 
 import ast
+import functools
 import json
 import sys
 from pathlib import Path
 
 import mutants
 import mutation
+import mutation_index
+import mutation_operators
 import pytest
 
 RECORD = json.loads(mutation.RESULTS.read_text())
+
+
+@functools.cache
+def plain(module):
+    """The module without comments."""
+    return ast.unparse(ast.parse(mutation.source_of(module)))
+
+
+@functools.cache
+def text_of(file):
+    return (Path(__file__).parent / file).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("mutant", mutants.DANGEROUS, ids=lambda mutant: mutant.name)
@@ -17,10 +31,10 @@ def test_dangerous_mutants_apply_and_none_survived(mutant):
     """Each stands in the code exactly once, changes it, names tests that exist, and was killed by one if it was run."""
     source = mutation.source_of(mutant.module)
     changed = mutants.apply(mutant, source)
-    assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))
+    assert ast.unparse(ast.parse(changed)) != plain(mutant.module)
     for test in mutant.tests:
         file, _, name = test.partition("[")[0].partition("::")
-        assert f"def {name}" in (Path(__file__).parent / file).read_text()
+        assert f"def {name}" in text_of(file)
     found = RECORD["dangerous"].get(mutant.name)
     assert found is None or mutation.is_killed(found)
 
@@ -30,14 +44,56 @@ def test_names_are_unique_and_the_record_has_no_others():
     assert len(set(names)) == len(names) and set(RECORD["dangerous"]) <= set(names)
 
 
+def test_explanations_are_those_of_survivors():
+    """Each reason belongs to a mutant, or to a function with one, that no test noticed."""
+    alive = [name for name, found in RECORD["sampled"].items() if found["killed_by"] is None]
+    for key in mutants.SURVIVORS:
+        assert any(name == key or name.startswith(key + ":") for name in alive), key
+
+
+SOURCE = '''
+LIMIT = 4
+
+
+class Half:
+    """2 * x is no code."""
+
+    def of(self, x):
+        return max(x + 1.5, 2) if x < 3 else -x
+'''
+
+
 def test_operators_change_what_they_say():
-    source = "def f(x):\n    return max(x + 1.5, 2) if x < 3 else -x\n"
-    changed = {what: mutation.mutated(source, index, change) for _, what, index, change in mutation.mutants_of(source)}
+    found = {place.change: place for place in mutation_operators.places(SOURCE)}
+    changed = {change: mutation_operators.mutated(SOURCE, place) for change, place in found.items()}
     assert "max(x - 1.5, 2)" in changed["Add to Sub"]
     assert "min(x + 1.5, 2)" in changed["max to min"]
     assert "x >= 3" in changed["comparison turned round"]
     assert "else +x" in changed["sign dropped"]
-    assert len(changed) == 6 and all(text != ast.unparse(ast.parse(source)) for text in changed.values())
+    assert len(changed) == 6 and all(text != ast.unparse(ast.parse(SOURCE)) for text in changed.values())
+    names = [(place.function, place.line) for place in mutation_operators.places(SOURCE)]
+    assert set(names) == {("", 2), ("Half.of", 9)}
+
+
+def test_a_mutant_meets_the_tests_that_run_its_line_quickest_first():
+    nodes = dict(mutation_operators.functions(ast.parse(SOURCE)).values())
+    node, key = nodes["Half.of"], mutation_index.digest(ast.unparse(nodes["Half.of"]))
+    seconds = {"tests/unit/test_a.py::slow": 3.0, "tests/unit/test_a.py::quick": 0.1, "tests/unit/test_a.py::far": 0.2}
+    lines = {"1": ["tests/unit/test_a.py::slow", "tests/unit/test_a.py::quick"], "0": ["tests/unit/test_a.py::far"]}
+    index = {"tests": seconds, "functions": {"module": {"Half.of": {"digest": key, "lines": lines}}}}
+    asked = lambda name, node, lines: mutation_index.tests_for(index, "module", name, node, lines)
+    assert asked("Half.of", node, range(9, 10)) == ["test_a.py::quick", "test_a.py::slow"]
+    # All tests of the class for a line of it, and of a function that is no longer the one that was indexed.
+    everything = ["test_a.py::quick", "test_a.py::far", "test_a.py::slow"]
+    assert asked("Half", nodes["Half"], range(5, 6)) == everything
+    index["functions"]["module"]["Half.of"]["digest"] = "old"
+    assert asked("Half.of", node, range(9, 10)) == everything
+
+
+def test_scores_and_their_intervals():
+    rows = {"gaussian.f:1:x": {"killed_by": "a test"}, "gaussian.f:2:x": {"killed_by": "time"}, "gaussian.g:1:x": {"killed_by": None}}
+    assert mutation.score(rows) == {"run": 3, "killed": 2, "stopped": 1, "explained": 0, "open": 1}
+    assert mutation.interval(38, 40) == "83-99%" and mutation.interval(40, 40) == "91-100%"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")

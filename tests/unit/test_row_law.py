@@ -181,7 +181,7 @@ def test_laws_become_mixtures():
     assert special.ndtr(-_row_law.threshold_for(1e-40)) == pytest.approx(1e-40)
 
 
-@pytest.mark.parametrize("trials, chance", [(50, 0.2), (400, 0.01), (7, 0.6)])
+@pytest.mark.parametrize("trials, chance", [(50, 0.2), (400, 0.01), (7, 0.6), (2, 0.3)])
 def test_numbers_that_are_left_out_are_counted(trials, chance):
     """Binomial and Poisson numbers that stop early, where what is left out is a few per cent."""
     numbers, beyond = _row_law.binomial_numbers(trials, chance, 0.1)

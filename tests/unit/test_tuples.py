@@ -325,6 +325,33 @@ def test_certify_both_sides():
     assert other.mean == pytest.approx(both[0].mean, abs=5 * other.standard_error)
 
 
+@pytest.mark.parametrize("side", ("remove", "add"))
+def test_the_final_samples_are_fresh(side, monkeypatch):
+    """No block of random numbers is drawn both for the pilots and for the certificate."""
+    used, run = [], _certificate._streams.run
+
+    def listed(task, blocks, **options):
+        used.append((options["key"], blocks))
+        return run(task, blocks, **options)
+
+    monkeypatch.setattr(_certificate._streams, "run", listed)
+    _certificate.certify(bands(8, 4, 0.5), 0.8, side, 2**13, 1e-3, 0)
+    *pilots, (last, blocks) = used
+    assert pilots and blocks == 2**13 // _tuples.BLOCK
+    # Pilots differ from the last run in the first entry: none of their streams begins like one of its.
+    assert all(key[0] != last[0] for key, _ in pilots)
+
+
+def test_what_the_drawn_tuples_miss_is_added():
+    """[A-15] Twice what they miss, or what lies beyond the line, raises the bound by that."""
+    sampler = remove(bands(8, 4, 0.5), 0.8, 5)
+    assert sampler.extra >= sampler.missed > 0
+    plan = _certificate.Plan(sampler, draw(sampler, 4))
+    worse = _certificate.Plan(dataclasses.replace(sampler, missed=sampler.missed + 1e-3), plan.pilot)
+    one, two = (_certificate.run(p, 2**13, 1e-3, 0, (0,)).upper for p in (plan, worse))
+    assert two - one == pytest.approx(1e-3 * sampler.bound, rel=1e-6)
+
+
 def test_smaller_failure_probability_costs_more():
     gram = bands(8, 4, 0.5)
     uppers = [
