@@ -23,6 +23,7 @@ from ._scipy import optimize, special
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 # `log_tail_difference` is accurate to this times (1 + |value|), tested against 60 digits.
 TAIL_ERROR = 2e-14
+_LINEAR = 1e-290  # below it a shift counts in proportion, and its products would underflow
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
 _FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(24)
 
@@ -132,10 +133,11 @@ def log_tail_difference(x, shift):
         y, a = x[near][:, None], shift[near][:, None]
         reach = 40.0 / (3.0 + np.maximum(y, 0.0)) + np.maximum(-y, 0.0)
         t = reach * (_NODES + 1) / 2
-        values = np.exp(-y * t - t * t / 2) * -np.expm1(-a * t)
+        linear = np.maximum(a, _LINEAR)
+        values = np.exp(-y * t - t * t / 2) * -np.expm1(-linear * t)
         integral = (values @ _WEIGHTS) * reach[:, 0] / 2
         y = y[:, 0]
-        out[near] = np.log(integral) - y * y / 2 - LOG_SQRT_2PI
+        out[near] = np.log(integral) + np.log(a / linear)[:, 0] - y * y / 2 - LOG_SQRT_2PI
     if np.any(remote):
         # M(x) is 1 / x up to 1 / x^2, and the integral above would underflow.
         y, a = x[remote], shift[remote]

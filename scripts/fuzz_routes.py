@@ -171,12 +171,9 @@ def _subsampled(arguments, value):
 
 
 def _renyi_gaussian(arguments, value):
-    exact = arguments["order"] / (2 * arguments["noise_multiplier"] ** 2)
-    return (
-        None
-        if math.isclose(value, exact, rel_tol=1e-12) or math.isinf(value)
-        else f"{value!r}, but {exact!r}"
-    )
+    exact = np.asarray(arguments["order"]) / (2 * arguments["noise_multiplier"] ** 2)
+    same = np.isclose(value, exact, rtol=1e-12) | np.isinf(value)
+    return None if same.all() else f"{value!r}, but {exact!r}"
 
 
 def _single(arguments, value):

@@ -166,7 +166,9 @@ def mixture(rng):
         return mixtures.binomial(int(rng.integers(1, 20)), float(rng.random()), NOISE(rng))
     probabilities = rng.dirichlet(np.ones(int(rng.integers(1, 6))))
     probabilities[-1] += 1 - math.fsum(probabilities)
-    return mixtures.Mixture(np.maximum(np.cumsum(rng.random(len(probabilities))) - 0.3, 0.0), probabilities, NOISE(rng))
+    return mixtures.Mixture(
+        np.maximum(np.cumsum(rng.random(len(probabilities))) - 0.3, 0.0), probabilities, NOISE(rng)
+    )
 
 
 def composition(rng):
@@ -199,7 +201,9 @@ def any_mechanism(rng):
         return dplib.PoissonDPSGD(SIGMA(rng), PROBABILITY(rng), STEPS(rng), GROUP(rng))
     if kind == 1:
         size = int(rng.integers(1, 10**6))
-        return dplib.FixedBatchDPSGD(SIGMA(rng), int(rng.integers(1, size + 1)), size, STEPS(rng), int(rng.integers(1, 20)))
+        return dplib.FixedBatchDPSGD(
+            SIGMA(rng), int(rng.integers(1, size + 1)), size, STEPS(rng), int(rng.integers(1, 20))
+        )
     if kind == 2:
         return dplib.LastIterate(SIGMA(rng), PROBABILITY(rng), int(rng.integers(1, 10**5)))
     b, e = int(rng.integers(1, 17)), int(rng.integers(1, 5))
@@ -253,14 +257,21 @@ class Target:
     negative: bool = False  # whether numbers below 0 are sound
     infinite: bool = False
     slow: bool = False  # left out of the small version
-    checked: bool = True  # False: a lower floor, whose arguments its callers have checked; no wrong ones are put in
+    checked: bool = (
+        True  # False: a lower floor, whose arguments its callers have checked; no wrong ones are put in
+    )
 
 
 # --- the table ---------------------------------------------------------------------------------------------
 
 ARRAY = array(log_real(1e-3, 1e3, 0.0))
 RECORDS, ROUNDS = whole(1, 1000, 1), whole(1, 50, 1)
-POISSON = {"noise_multiplier": SIGMA, "sampling_probability": PROBABILITY, "steps": STEPS, "group_size": GROUP}
+POISSON = {
+    "noise_multiplier": SIGMA,
+    "sampling_probability": PROBABILITY,
+    "steps": STEPS,
+    "group_size": GROUP,
+}
 FIXED = {
     "noise_multiplier": SIGMA, "batch_size": whole(1, 1000), "dataset_size": whole(1, 10**7, 2**53), "steps": STEPS,
     "group_size": whole(1, 50, 10**6),
@@ -278,8 +289,17 @@ PAIR = {"epsilon": EPSILON, "direction": DIRECTION}
 INVERSE = {"delta": DELTA, "direction": DIRECTION}
 STEP = {"epsilon": EPSILON, "noise_multiplier": SIGMA, "sampling_probability": OPEN_PROBABILITY}
 SCHEME = {"records": RECORDS, "batches_per_epoch": ROUNDS, "epochs": FEW}
-ENCODED = {"encoder": encoder, "noise_multiplier": NOISE, "decoder": one_of("pseudo-inverse", "binary", "full")}
-TRUTH = {"noise_multiplier": NOISE, "sampling_probability": PROBABILITY, "samples": whole(2, 64), "seed": SEED}
+ENCODED = {
+    "encoder": encoder,
+    "noise_multiplier": NOISE,
+    "decoder": one_of("pseudo-inverse", "binary", "full"),
+}
+TRUTH = {
+    "noise_multiplier": NOISE,
+    "sampling_probability": PROBABILITY,
+    "samples": whole(2, 64),
+    "seed": SEED,
+}
 SEEDED = {"seed": SEED}
 
 
@@ -527,7 +547,7 @@ TARGETS = {
     "studies.load": Target(studies.load, {"name": one_of(*studies.names())}),
     "studies.names": Target(studies.names),
     "sweep.sweep": Target(sweep.sweep, {
-        "task": one_of(math.sqrt, abs), "settings": one_of([1.0, 4.0], []), "batch_size": one_of(None, 1, 3), "description": one_of("", "x"),
+        "task": one_of(repr, str), "settings": one_of([1.0, 4.0], []), "batch_size": one_of(None, 1, 3), "description": one_of("", "x"),
     }),
     "training.Config": Target(training.Config, {
         "noise_multiplier": SIGMA, "clip_norm": SIGMA, "encoder": one_of(None, matrices.identity(4)), "learning_rate": log_real(1e-4, 1),
@@ -550,12 +570,16 @@ TARGETS = {
 
 
 def public_functions():
-    """"module.name" of every public function and class of dplib."""
+    """ "module.name" of every public function and class of dplib."""
     found = []
     for module in sorted(m.name for m in pkgutil.iter_modules(dplib.__path__) if not m.name.startswith("_")):
         owner = importlib.import_module(f"dplib.{module}")
         for name, value in sorted(vars(owner).items()):
             made_here = getattr(value, "__module__", "") == owner.__name__
-            if not name.startswith("_") and made_here and (inspect.isfunction(value) or inspect.isclass(value)):
+            if (
+                not name.startswith("_")
+                and made_here
+                and (inspect.isfunction(value) or inspect.isclass(value))
+            ):
                 found.append(f"{module}.{name}")
     return found

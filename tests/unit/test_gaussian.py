@@ -226,3 +226,10 @@ def test_answers_are_plain_floats():
         gaussian.calibrate(1, 0.5),
     ):
         assert type(value) is float
+
+
+def test_the_smallest_shifts_do_not_underflow():
+    """delta(0) = 2 Phi(mu / 2) - 1 is mu / sqrt(2 pi) there."""
+    for mu in (5e-324, 1e-300, 1e-280):
+        assert gaussian.log_delta(mu, 0.0) == pytest.approx(math.log(mu) - 0.5 * math.log(2 * math.pi), abs=1e-12)
+        assert gaussian.epsilon(mu, 1e-8) == 0.0
