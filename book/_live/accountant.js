@@ -11,7 +11,7 @@
   const { EPS, TAIL_ERROR, NoBracketError, NEGLIGIBLE, Mixture, Family, logAddExp, rootOfDecreasing, gaussianLogDelta, gaussianEpsilon } = shared;
 
   const MOST_WIDTH = 1e-8; // of a bracket of epsilon, relative: the library has other accountants for wider ones
-  const MOST_WORK = 20e6; // of one question, about nanoseconds; refused beyond it
+  const MOST_WORK = 14e6; // of one question, about nanoseconds; refused beyond it
   const PAIR_WORK = 2, BOUND_WORK = 30; // of a frequency, per node: summed, bounded
   const MOST_LOSS = 30; // e^30: by how much Chernoff's bound at a tilt may exceed the least one; beyond it no digit is left
   const MOST_ENDS = 250; // of the intervals that bound the high frequencies
@@ -254,9 +254,9 @@
 
   /** The first answer among several tilts. Every tilt is exact; at the saddle c most digits are saved, but the
       moments just above it may explode, so that no period keeps the aliases small. */
-  function firstThatCloses(family, c, epsilon, answer) {
+  function firstThatCloses({ family, patience }, c, epsilon, answer) {
     const chernoff = (tilt) => family.coarse(tilt)[0] - tilt * epsilon + logKernel(tilt), least = chernoff(c);
-    const work = { left: MOST_WORK };
+    const work = { left: patience * MOST_WORK };
     let reason = null;
     for (const share of [0.8, 0.9, 1, 0.5]) {
       if (chernoff(share * c) > least + MOST_LOSS) continue;
@@ -272,7 +272,7 @@
 
   function sideLogDelta(problem, epsilon) {
     const family = problem.family;
-    return firstThatCloses(family, bestTilt(family, null, epsilon), epsilon, (c, work) => logDeltaAt(family, c, epsilon, work));
+    return firstThatCloses(problem, bestTilt(family, null, epsilon), epsilon, (c, work) => logDeltaAt(family, c, epsilon, work));
   }
 
   function logDeltaAt(family, c, epsilon, work) {
@@ -286,7 +286,7 @@
   function sideEpsilon(problem, logDelta) {
     const family = problem.family, c = bestTilt(family, logDelta, null);
     const guess = (family.coarse(c)[0] - logDelta + logKernel(c)) / c;
-    return firstThatCloses(family, c, guess, (tilt, work) => epsilonAt(family, tilt, guess, logDelta, work));
+    return firstThatCloses(problem, c, guess, (tilt, work) => epsilonAt(family, tilt, guess, logDelta, work));
   }
 
   function epsilonAt(family, c, guess, logDelta, work) {
@@ -346,8 +346,9 @@
 
   /** DP-SGD with Poisson sampling: composition of the pair Binomial(k, q), in both directions. */
   class PoissonDPSGD {
-    constructor({ noiseMultiplier, samplingProbability, steps, groupSize = 1 }) {
-      Object.assign(this, { noiseMultiplier, samplingProbability, steps, groupSize });
+    /** patience : what a question may cost, in units of some hundredths of a second. */
+    constructor({ noiseMultiplier, samplingProbability, steps, groupSize = 1, patience = 1 }) {
+      Object.assign(this, { noiseMultiplier, samplingProbability, steps, groupSize, patience });
       this.problems = {};
     }
 
@@ -355,7 +356,7 @@
       if (!this.problems[direction]) {
         const mixture = new Mixture(this.groupSize, this.samplingProbability, this.noiseMultiplier);
         const sign = direction === "add" ? -1 : 1;
-        this.problems[direction] = { mixture, sign, family: new Family(mixture, this.steps, sign) };
+        this.problems[direction] = { mixture, sign, patience: this.patience, family: new Family(mixture, this.steps, sign) };
       }
       return this.problems[direction];
     }

@@ -162,7 +162,7 @@
   }
 
   function draw(points) {
-    const svg = part("plot"), width = 640, height = 360, left = 76, right = 150, top = 20, bottom = 50;
+    const svg = part("plot"), width = 640, height = 360, left = 88, right = 185, top = 20, bottom = 50;
     const values = points.flatMap((p) => [p.exact, p.lemma]).filter((x) => x !== null && x > 0);
     svg.replaceChildren();
     svg.classList.remove("calculator-waiting");
@@ -180,7 +180,7 @@
     for (let e = low; e <= high; e++) {
       if ((e - low) % every) continue;
       svg.append(element("line", { x1: left, x2: width - right, y1: y(10 ** e), y2: y(10 ** e), class: "calculator-grid" }));
-      svg.append(element("text", { x: left - 8, y: y(10 ** e) + 4, "text-anchor": "end" }, e >= -3 && e <= 4 ? String(10 ** e) : `1e${e}`));
+      svg.append(element("text", { x: left - 8, y: y(10 ** e) + 4, "text-anchor": "end" }, e >= -3 && e <= 3 ? String(10 ** e) : `1e${e}`));
     }
     for (const k of [1, 2, 4, 6, 8, 10, 12, 14, 16]) svg.append(element("text", { x: x(k), y: height - bottom + 18, "text-anchor": "middle" }, String(k)));
     svg.append(element("text", { x: (left + width - right) / 2, y: height - 10, "text-anchor": "middle" }, "group size (records)"));

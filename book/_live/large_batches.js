@@ -10,7 +10,7 @@
   /** sigma(q, T) / q, an upper bound to 1e-5; null where no bracket closes, or no noise is needed. */
   function effectiveNoise(q, steps, epsilon, delta) {
     if (q <= delta) return null;
-    const make = (sigma) => new PoissonDPSGD({ noiseMultiplier: sigma, samplingProbability: q, steps });
+    const make = (sigma) => new PoissonDPSGD({ noiseMultiplier: sigma, samplingProbability: q, steps, patience: 5 });
     try {
       return calibrate(make, epsilon, delta, TOLERANCE) / q;
     } catch (error) {
@@ -55,6 +55,7 @@
     const work = asked.steps.flatMap((T) => RATES.map((q) => [T, q])), curves = new Map(asked.steps.map((T) => [T, []]));
     part("progress").max = work.length;
     part("progress").hidden = false;
+    part("summary").textContent = "Computing…";
     let done = 0;
     const step = () => {
       if (mine !== running) return;
@@ -73,7 +74,7 @@
   }
 
   function draw(curves) {
-    const svg = part("picture"), width = 640, height = 400, left = 64, right = 24, top = 16, bottom = 50;
+    const svg = part("picture"), width = 640, height = 400, left = 76, right = 24, top = 16, bottom = 50;
     svg.replaceChildren();
     // Each curve over its value at q = 1, where every round is a plain Gaussian.
     const series = [...curves].map(([T, points]) => {
@@ -92,7 +93,7 @@
     }
     for (const q of [0.001, 0.01, 0.1, 1]) add("text", { x: x(q), y: height - bottom + 18, "text-anchor": "middle" }, String(q));
     add("text", { x: (left + width - right) / 2, y: height - 10, "text-anchor": "middle" }, "sampling probability q");
-    add("text", { transform: `translate(16 ${(height - bottom + top) / 2}) rotate(-90)`, "text-anchor": "middle" }, "effective noise, over that at q = 1");
+    add("text", { transform: `translate(16 ${(height - bottom + top) / 2}) rotate(-90)`, "text-anchor": "middle" }, "effective noise (1 at q = 1)");
     const body = part("points").tBodies[0];
     body.replaceChildren();
     series.forEach(([T, points], i) => {
