@@ -107,8 +107,13 @@ def block_nodes(block):
         return [nodes.literal_block(code, code, language="text")]
     if len(lines) > 1 and re.fullmatch(r"-{3,}", lines[1]):
         return [nodes.rubric("", lines[0]), *(block_nodes("\n".join(lines[2:])) if lines[2:] else [])]
-    # An item of a list goes on in lines that are indented.
-    items = re.split(r"\n(?=\S)", block)
+    # An item of a list goes on in lines that are indented; other text in any lines.
+    items = []
+    for line in re.split(r"\n(?=\S)", block):
+        if items and not FIELD.match(line) and not FIELD.match(items[-1]):
+            items[-1] += "\n" + line
+        else:
+            items.append(line)
     fields = [FIELD.match(item) for item in items]
     if not any(fields):
         return [nodes.paragraph("", "", *words(block))]
