@@ -208,7 +208,7 @@ DANGEROUS = [
     Mutant("mechanisms: bad event not paid for in epsilon", "mechanisms", "left = delta - rows.delta_1", "left = delta", _ALGORITHM),
     Mutant("mechanisms: bad event not paid for in delta", "mechanisms", "max(total, rows.delta_1 + value + loss)", "max(total, value + loss)", _of("test_matrix_mechanism.py", "test_delta_and_epsilon_belong_together")),
     Mutant("mechanisms: truncation not paid for", "mechanisms", "(1 - _MARGIN) * left, side", "(1 + 1e-2) * left, side", _ALGORITHM),
-    Mutant("mechanisms: the best group of columns", "mechanisms", "value, excess = (max(numbers) for numbers in zip(*found))", "value, excess = (min(numbers) for numbers in zip(*found))", _of("test_matrix_mechanism.py", "test_certain_and_impossible_participation")),
+    Mutant("mechanisms: the best group of columns", "mechanisms", "value, excess = (max(numbers) for numbers in zip(*found))", "value, excess = (min(numbers) for numbers in zip(*found))", _of("test_matrix_mechanism.py", "test_the_worst_group_of_columns_counts")),
     Mutant("batches: average rate inside a part", "batching", "min(b * p, 1.0), rng)", "p, rng)", ("test_batching.py",)),
     Mutant("batches: every record in the first slices", "batching", "np.array_split(rng.permutation(n), b)", "np.array_split(np.arange(n), b)", ("test_batching.py",)),
     # Estimates: no bounds, but the directions must not be swapped.

@@ -148,6 +148,15 @@ def test_a_banded_encoder_with_enough_separation_is_poisson_sampling():
     assert odd == pytest.approx(PoissonDPSGD(3.0 / norm, 0.1, 10).epsilon(1e-6).upper, rel=2e-6)
 
 
+@pytest.mark.parametrize("direction", ("remove", "add"))
+def test_the_worst_group_of_columns_counts(direction):
+    """[M-D] Independent columns of norms 1 and 2 in turn, b = 2: two rounds at rate b p with sensitivity 2."""
+    mechanism = MatrixMechanism(matrices.dense(np.diag([1.0, 2.0, 1.0, 2.0])), 2.0, 0.1, min_separation=2)
+    worst = PoissonDPSGD(1.0, 0.2, 2)
+    assert mechanism.epsilon(1e-5, direction).upper == pytest.approx(worst.epsilon(1e-5, direction).upper, rel=1e-3)
+    assert mechanism.delta(0.2, direction).upper == pytest.approx(worst.delta(0.2, direction).upper, rel=1e-3)
+
+
 @pytest.mark.parametrize("b", (1, 2, 3, 5))
 def test_structure_and_pairs_give_the_same_epsilon(b):
     """[M-D] Ages of a Toeplitz encoder against all pairs of its dense twin, also where b does not divide n."""
