@@ -17,7 +17,7 @@ import pytest
 from faults import THOROUGH, contents, drawn, finish, kill_at, locked, small_files_only, start, without_rights
 
 pytestmark = pytest.mark.slow
-SIZE, ROUNDS, KILLS, SECONDS = (2, 2, 4, 5.0) if THOROUGH else (1, 1, 2, 1.0)
+SIZE, ROUNDS, KILLS, SECONDS = (1, 1, 6, 5.0) if THOROUGH else (1, 1, 2, 1.0)
 BUSY = (
     1.0  # seconds that a save may take beside the step that it waits for, on a machine that does other work
 )
@@ -34,8 +34,8 @@ class Run:
     times: int = 1  # as long
     under_way: int = 0  # finished steps that may wait for their turn, or for the file
 
-    def start(self, folder, **keywords):
-        return start(fault_runs.__file__, self.name, folder, SIZE * self.times, SECONDS, **keywords)
+    def start(self, folder, seconds=SECONDS, **keywords):
+        return start(fault_runs.__file__, self.name, folder, SIZE * self.times, seconds, **keywords)
 
     def stored(self, folder):
         """How many steps can be read; fails where the file is broken."""
@@ -50,7 +50,7 @@ class Run:
 
 
 BLOCKS = lambda arrays: len(arrays["blocks"])
-CERTIFICATION = Run("certification", "state.remove.npz", BLOCKS)
+CERTIFICATION = Run("certification", "state.remove.npz", BLOCKS, times=2 if THOROUGH else 1)
 RUNS = [
     CERTIFICATION,
     Run("optimisation", steps=lambda arrays: len(arrays["numbers"])),
@@ -81,16 +81,16 @@ def fresh(folder):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """Of a run: (its result, how many seconds it took, of how many steps)."""
+    """Of a run: (its result, of how many steps)."""
     known = {}
 
     def result(run):
         name, size = run.same_as or run.name, SIZE * run.times
         if (name, size) not in known:
-            folder, begun = tmp_path_factory.mktemp(name), time.monotonic()
+            folder = tmp_path_factory.mktemp(name)
             status, text = finish(start(fault_runs.__file__, name, folder, size, SECONDS))
             assert status == 0, text
-            known[name, size] = (folder / "result").read_text(), time.monotonic() - begun, len(log(folder))
+            known[name, size] = (folder / "result").read_text(), len(log(folder))
         return known[name, size]
 
     return result
@@ -134,12 +134,18 @@ def until(true, process):
         time.sleep(0.05)
 
 
+def wait(process, folder, steps):
+    """Until so many steps are computed, or the run is over."""
+    while len(log(folder)) < steps and process.poll() is None:
+        time.sleep(0.01)
+
+
 # --- one process --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("run", RUNS, ids=NAMES)
 def test_killed_full_locked_and_finished(run, undisturbed, tmp_path):
-    expected, seconds, steps = undisturbed(run)
+    expected, steps = undisturbed(run)
     draw, kills = drawn(), []
     for number in range(ROUNDS):
         folder = fresh(tmp_path)
@@ -148,7 +154,8 @@ def test_killed_full_locked_and_finished(run, undisturbed, tmp_path):
         for _ in range(KILLS):
             account = Account(run, folder, steps)
             process = run.start(folder)
-            time.sleep(draw.uniform(0.1, 0.9) * seconds * (1 - account.stored / steps))
+            wait(process, folder, account.computed + draw.randrange(1 + (steps - account.stored) // 2))
+            time.sleep(draw.random())
             when = time.monotonic()
             if kill_at(process, 0):
                 kills.append(account.killed(when))
@@ -164,7 +171,7 @@ def test_killed_full_locked_and_finished(run, undisturbed, tmp_path):
 def disk_full_and_locked(run, folder):
     """From the first save on: the old state stays, to the last byte, and the message names the file."""
     state = folder / run.state
-    process = run.start(folder)
+    process = run.start(folder, seconds=0)  # every step is saved
     until(lambda: run.stored(folder), process)
     kill_at(process, 0)
     before, stored = state.read_bytes(), run.stored(folder)
@@ -195,15 +202,15 @@ def test_a_folder_that_may_not_be_written_is_refused_before_any_work(tmp_path):
 
 @pytest.mark.parametrize("run", WITH_WORKERS, ids=NAMES)
 def test_a_worker_is_killed_and_then_the_caller(run, undisturbed, tmp_path):
-    expected, _, steps = undisturbed(run)
+    expected, steps = undisturbed(run)
     draw, kills = drawn(), []
     for _ in range(ROUNDS):
         folder = fresh(tmp_path)
         account = Account(run, folder, steps)
         process = run.start(folder)
-        two_more_steps(process, folder)
+        wait(process, folder, len(log(folder)) + 2)
         kill_a_worker(draw, folder)
-        two_more_steps(process, folder)
+        wait(process, folder, len(log(folder)) + 2)
         time.sleep(draw.random())
         workers = psutil.Process(process.pid).children(recursive=True)
         when = time.monotonic()
@@ -215,11 +222,6 @@ def test_a_worker_is_killed_and_then_the_caller(run, undisturbed, tmp_path):
         assert status == 0, text
         assert (folder / "result").read_text() == expected
     fault_record.add(run.name, kills)
-
-
-def two_more_steps(process, folder):
-    computed = len(log(folder))
-    until(lambda: len(log(folder)) >= computed + 2, process)
 
 
 def kill_a_worker(draw, folder):
