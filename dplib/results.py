@@ -81,8 +81,8 @@ class Bracket:
         )
 
     def __format__(self, spec: str) -> str:
-        """Formats the upper end, which is the guarantee, and rounds it up."""
-        return at_least(self.upper, spec) if spec else str(self)
+        """Formats the upper end, which is the guarantee, as the float that it is: digits on demand are rounded to nearest."""
+        return format(self.upper, spec) if spec else str(self)
 
     def __str__(self) -> str:
         method = f", {self.method}" if self.method else ""
@@ -124,8 +124,8 @@ class UpperBound:
         raise TypeError("an UpperBound is one-sided: use .upper, and say that it is an upper bound")
 
     def __format__(self, spec: str) -> str:
-        """Formats the upper end, which is the guarantee, and rounds it up."""
-        return at_least(self.upper, spec) if spec else str(self)
+        """Formats the upper end, which is the guarantee, as the float that it is: digits on demand are rounded to nearest."""
+        return format(self.upper, spec) if spec else str(self)
 
     def __str__(self) -> str:
         how = f", {self.method}" if self.method else ""
@@ -173,8 +173,8 @@ class Certificate:
         )
 
     def __format__(self, spec: str) -> str:
-        """Formats the upper end, which is the guarantee, and rounds it up."""
-        return at_least(self.upper, spec) if spec else str(self)
+        """Formats the upper end, which is the guarantee, as the float that it is: digits on demand are rounded to nearest."""
+        return format(self.upper, spec) if spec else str(self)
 
     def __str__(self) -> str:
         method = f"; {self.method}" if self.method else ""
