@@ -154,6 +154,15 @@ def test_standard_errors_cover(scale, epsilon, side, repeats):
     assert np.mean(np.abs(scores) > 2.36) < 0.11 and np.max(np.abs(scores)) < 8
 
 
+def test_the_stated_error_of_an_estimate_is_that_of_repetitions():
+    """Other seeds scatter by what each of them states."""
+    gram = 3.0 * np.array([[1.0, 0.3], [0.3, 1.0]])
+    exact = math.log(quadrature(gram, 3.0, "remove"))
+    found = [estimate(gram, 3.0, "remove", seed=seed, samples=1024) for seed in range(40)]
+    scores = [(one.log_value - exact) / one.relative_error for one in found]
+    assert 0.7 < np.sqrt(np.mean(np.square(scores))) < 1.4
+
+
 def test_far_fewer_samples_than_plain_sampling():
     """64 bands at delta = 1e-5, 1e-8, 1e-10; relative variances of plain samples 1.1e4, 6.6e6, 5.2e8."""
     for sigma, plain, wanted in ((11.9, 1.1e4, 4e4), (16.2, 6.6e6, 1e7), (18.62, 5.2e8, 1e9)):

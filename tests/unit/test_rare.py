@@ -350,6 +350,16 @@ def test_truncation_bound(mixture, direction):
             assert size <= math.exp(bound + left) + 1e-14 * math.exp(left)
 
 
+def test_truncation_bound_has_every_factor():
+    """[A-8] At the lowest frequencies, where it is nearly sharp and one factor more or less is seen."""
+    whole = integral_of(mixtures.binomial(1, 0.3, 0.7), 5, 2.0, "remove")
+    side, c, parts, (left, tail, bulk) = whole.side, whole.c, whole.parts, whole.moments
+    u = np.arange(-14.0, 30.0, 0.002)
+    b, x = (abs(integrand(side, part.cells.part, c, u, 0.0, 0.01).sum() * 0.002) for part in (parts.bulk, parts.tail))
+    slack = whole._log_beyond(parts, c, 0.01) + math.log(math.pi * 0.01) + left - math.log(5 * x * (b + x) ** 4)
+    assert 0 < slack < np.logaddexp(tail, bulk)
+
+
 @pytest.mark.parametrize("mixture, direction", [(SPLIT[0], "remove"), (SPLIT[2], "remove"), (SPLIT[0], "add")])
 def test_the_transform_on_a_higher_line_is_the_same(mixture, direction):
     """[A-9] Cauchy: nodes on two heights give one transform; the error bounds cover the difference."""
