@@ -536,7 +536,7 @@ TARGETS = {
     "results.Certificate": Target(results.Certificate, {"upper": DELTA, "failure_probability": DELTA, "samples": STEPS}),
     "results.Estimate": Target(results.Estimate, {
         "value": DELTA, "standard_error": DELTA, "upper": DELTA, "confidence": CONFIDENCE,
-    }),
+    }, negative=True),
     "results.UpperBound": Target(results.UpperBound, {"upper": DELTA}),
     "sensitivity.min_separation": Target(sensitivity.min_separation, {
         "encoder": encoder, "separation": FEW, "participations": one_of(None, 1, 3),
