@@ -110,7 +110,7 @@ def test_every_guarantee_is_printed_rounded_up():
     assert str(Bracket(1.9999999, 2.1)) == "[1.99999, 2.1] (certified)"
     assert str(UpperBound(2.0000001)) == "<= 2.00001 (upper bound)"
     assert "<= 2.00001 (certificate" in str(Certificate(2.0000001, 1e-9, 100))
-    assert "<= 1.3 with" in str(Estimate(1.0, 0.1, 1.21, 0.9))
+    assert "<= 1.22 with" in str(Estimate(1.0, 0.1, 1.2101, 0.9))
     for bound in (Bracket(1.0, 2.344), UpperBound(2.344), Certificate(2.344, 1e-9, 100)):
         assert f"{bound:.3g}" == "2.34"
 
