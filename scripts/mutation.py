@@ -1,7 +1,7 @@
 """Mutation testing of the accounting core: does some test fail when a formula is wrong?
 
     python scripts/mutation.py dangerous                 the list of scripts/mutants.py, each against its tests
-    python scripts/mutation.py index                     which tests run which line, and how long they take
+    python scripts/mutation.py index                     which tests run which line, and how long they take; about eight minutes
     python scripts/mutation.py sampled --budget 600      random mutants of each module, within so many CPU seconds
     python scripts/mutation.py again                     survivors without an explanation, against more tests
     python scripts/mutation.py control                   whether every test that killed passes on the unchanged module
@@ -70,7 +70,7 @@ CORE = {
 }
 
 # The test files whose tests a random mutant may meet.
-INDEXED = sorted({file for files in CORE.values() for file in files} | {"test_statements.py", "test_matrix_mechanism.py"})
+INDEXED = sorted({file for files in CORE.values() for file in files} | {"test_statements.py", "test_stated_errors.py"})
 
 # ------------------------------------------------------------------ one mutant
 
@@ -337,8 +337,9 @@ def _sampled_table(rows):
     """One line for each module, and the whole: scores with intervals."""
     lines = [
         f"Random mutants, drawn from each module with seed {SEED}. `killed` counts those that were stopped after {SECONDS} s of",
-        f"CPU time, although their tests take {mutation_index.PATIENCE:.0f} s or less; `score` is killed over run, with its 95% interval.",
-        "`equivalent` are survivors with an explanation, `without` is the score over the others.",
+        f"CPU time, although their tests take about {mutation_index.PATIENCE:.0f} s or less; `score` is killed over run, with its 95% interval.",
+        "Survivors for which a test was written are among the killed. `equivalent` are survivors with an explanation below,",
+        "`without` is the score over the others.",
         "",
         f"{'module':14} {'possible':>8} {'run':>5} {'killed':>6} {'by time':>7} {'equivalent':>10} {'open':>5}  {'score':>5}  {'interval':9} without",
     ]
@@ -400,9 +401,10 @@ def main():
         survivors = dangerous(part - 1, parts, arguments.fresh, arguments.names)
         print(f"dangerous: {len(load()['dangerous'])} mutants, {survivors} not killed by their tests")
         return 1 if survivors else 0
-    if arguments.what == "index":
+    if arguments.what == "index" or arguments.what == "sampled" and not mutation_index.INDEX.exists():
         for file in arguments.names or INDEXED:
             mutation_index.build([file])
+    if arguments.what == "index":
         return 0
     if arguments.what == "control":
         return control()

@@ -10,7 +10,7 @@ from scipy import special
 
 from dplib import _lognormal, _lognormal_grid, gaussian
 from dplib._lognormal import FLOOR, bracket, epsilon_bracket
-from dplib.results import NoBracketError
+from dplib.results import Bracket, NoBracketError
 
 SIDES = ("remove", "add")
 REFERENCE = Path(__file__).parents[1] / "data" / "bnb.json"
@@ -361,3 +361,11 @@ def test_bad_delta():
         epsilon_bracket(2, 1.0, 0.0, "add")
     with pytest.raises(ValueError, match="delta"):
         epsilon_bracket(2, 1.0, 1.0, "add")
+
+
+def test_ends_of_epsilon_are_confirmed_by_wide_brackets():
+    """The upper end of delta's bracket is below delta at the upper epsilon, its lower end above at the lower one."""
+    at = lambda epsilon, tolerance: Bracket(0.8 * math.exp(-epsilon), 1.2 * math.exp(-epsilon), "a stand-in")
+    found = _lognormal._confirmed(at, math.exp(-2), 2.0, 1e-6, 1e-3)
+    assert at(found.upper, 1e-6).upper <= math.exp(-2) <= at(found.lower, 1e-6).lower
+    assert found.width < 1
