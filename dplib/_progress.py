@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 _DELAY = 2.0  # seconds before a bar appears
-_EVERY = 5.0  # seconds between two saves
+_EVERY = 0.5  # seconds between two saves at least
+_SHARE = 20  # times as long as the last save took: saving takes at most a twentieth of the time
 _FINGERPRINT = "fingerprint"  # name of the entry that holds the arguments
 
 
@@ -108,7 +109,7 @@ class Checkpoint:
     def __init__(self, path, **fingerprint):
         self.path = None
         self._fingerprint = {name: _canonical(value) for name, value in fingerprint.items()}
-        self._saved = time.monotonic()
+        self._saved, self._cost = time.monotonic(), 0.0
         if path is None:
             return
         if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
@@ -145,8 +146,8 @@ class Checkpoint:
 
     @property
     def due(self) -> bool:
-        """Whether the last save is more than five seconds old; never without a path."""
-        return self.path is not None and time.monotonic() - self._saved > _EVERY
+        """Whether the last save is half a second old, or older where saving takes long; never without a path."""
+        return self.path is not None and time.monotonic() - self._saved > max(_EVERY, _SHARE * self._cost)
 
     def save(self, **arrays):
         """Replace what is stored by these arrays."""
@@ -154,6 +155,7 @@ class Checkpoint:
             return
         if _FINGERPRINT in arrays:
             raise ValueError(f"an array may not be called {_FINGERPRINT!r}")
+        start = time.monotonic()
         try:
             with open(self._partial, "wb") as file:
                 np.savez(file, **{_FINGERPRINT: np.array(json.dumps(self._fingerprint))}, **arrays)
@@ -168,6 +170,7 @@ class Checkpoint:
             reason = f"checkpoint cannot be written, and is as it was before: {error.strerror or error}"
             raise OSError(error.errno, reason, str(self.path)) from None
         self._saved = time.monotonic()
+        self._cost = self._saved - start
 
     def remove(self):
         """Delete the file, if there is one."""

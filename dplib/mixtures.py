@@ -472,7 +472,7 @@ class VectorMixture:
             ratio += weight * np.exp(points @ mode - mode @ mode / 2)
         first, second = (ratio, 1.0) if direction == "remove" else (1.0, ratio)
         values = [
-            cell * float(reference @ np.maximum(first - math.exp(e) * second, 0.0))
+            cell * float(reference @ np.maximum(first - math.exp(min(e, 700.0)) * second, 0.0))
             for e in epsilon.ravel()
         ]
         return _like(np.array(values).reshape(epsilon.shape), scalar)

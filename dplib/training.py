@@ -147,7 +147,7 @@ def train(
     checkpoint : path of a file, or None. A run that was stopped at any point goes on from the last save and
         ends with the same parameters bit for bit on the same machine, and removes the file when it is done. The file
         holds the noise's seed where none was given: keep it as secret as the data.
-    checkpoint_every : rounds between saves; None: five seconds.
+    checkpoint_every : rounds between saves; None: half a second, or longer where saving takes long.
     rounds_per_call : rounds compiled into one program. 1 where a round is long (large networks).
     watch : function of the number of finished rounds, called after each program.
 

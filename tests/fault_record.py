@@ -50,7 +50,7 @@ def report(record):
     lines = [
         f"{total} kills at random moments: every stored file readable, every run finished with the identical result.",
         "Lost: steps that were computed and not stored, of the worst kill; seconds: their age when it came. A run saves",
-        "every five seconds and at its end, a study or sweep every result. Where there are workers one of them was killed first.",
+        "twice a second and at its end, a study or sweep every result. Where there are workers one of them was killed first.",
         "",
         f"{'':44} {'kills':>5} {'earliest':>9} {'latest':>8} {'lost':>5} {'seconds':>8}",
     ]

@@ -1,8 +1,8 @@
-"""Long computations that can be resumed, to be killed: `python tests/fault_runs.py RUN FOLDER [SIZE] [SECONDS]`.
+"""Long computations that can be resumed, to be killed: `python tests/fault_runs.py RUN FOLDER [SIZE] [each]`.
 
 State goes to FOLDER/state..., a line for each step that was computed to FOLDER/log (when, and in which process), the
-result to FOLDER/result. SIZE 1 takes some seconds of one core, larger ones longer. SECONDS between two saves of a
-run that does not store every step: five where nothing is said.
+result to FOLDER/result. SIZE 1 takes some seconds of one core, larger ones longer. `each`: every
+step is saved, as soon as it is done.
 """
 
 import hashlib
@@ -206,10 +206,10 @@ RUNS = (
 )  # fmt: skip
 
 
-def main(name, folder, size="1", seconds=None):
+def main(name, folder, size="1", *every_step):
     folder = Path(folder)
-    if seconds is not None:
-        _progress._EVERY = float(seconds)
+    if every_step:
+        _progress._EVERY = _progress._SHARE = 0
     run = {function.__name__: function for function in RUNS}[name]
     try:
         result = run(folder, int(size))

@@ -16,11 +16,11 @@ import psutil
 import pytest
 from faults import THOROUGH, contents, drawn, finish, kill_at, locked, small_files_only, start, without_rights
 
+from dplib import _progress
+
 pytestmark = pytest.mark.slow
-SIZE, ROUNDS, KILLS, SECONDS = (1, 1, 6, 5.0) if THOROUGH else (1, 1, 2, 1.0)
-BUSY = (
-    1.0  # seconds that a save may take beside the step that it waits for, on a machine that does other work
-)
+SIZE, ROUNDS, KILLS = (1, 1, 6) if THOROUGH else (1, 1, 2)
+BUSY = 1.0  # seconds that a save may take beside the step that it waits for, on a machine that does other work
 
 
 @dataclass
@@ -34,8 +34,8 @@ class Run:
     times: int = 1  # as long
     under_way: int = 0  # finished steps that may wait for their turn, or for the file
 
-    def start(self, folder, seconds=SECONDS, **keywords):
-        return start(fault_runs.__file__, self.name, folder, SIZE * self.times, seconds, **keywords)
+    def start(self, folder, *every_step, **keywords):
+        return start(fault_runs.__file__, self.name, folder, SIZE * self.times, *every_step, **keywords)
 
     def stored(self, folder):
         """How many steps can be read; fails where the file is broken."""
@@ -88,7 +88,7 @@ def undisturbed(tmp_path_factory):
         name, size = run.same_as or run.name, SIZE * run.times
         if (name, size) not in known:
             folder = tmp_path_factory.mktemp(name)
-            status, text = finish(start(fault_runs.__file__, name, folder, size, SECONDS))
+            status, text = finish(start(fault_runs.__file__, name, folder, size))
             assert status == 0, text
             known[name, size] = (folder / "result").read_text(), len(log(folder))
         return known[name, size]
@@ -116,7 +116,7 @@ class Account:
             seconds = when - steps[kept][0]
             times = [self.begun, *(time for time, _ in steps), when]
             gap = max(after - before for before, after in zip(times, times[1:]))
-            every = 0.0 if self.run.state.endswith("jsonl") else SECONDS
+            every = 0.0 if self.run.state.endswith("jsonl") else _progress._EVERY
             assert seconds <= every + gap + BUSY, f"{lost} steps are lost, of {seconds:.1f} s"
         print(f"{self.run.name}: killed after {when - self.begun:.2f} s, {stored} steps stored, {lost} lost")
         return {
@@ -171,7 +171,7 @@ def test_killed_full_locked_and_finished(run, undisturbed, tmp_path):
 def disk_full_and_locked(run, folder):
     """From the first save on: the old state stays, to the last byte, and the message names the file."""
     state = folder / run.state
-    process = run.start(folder, seconds=0)  # every step is saved
+    process = run.start(folder, "each")
     until(lambda: run.stored(folder), process)
     kill_at(process, 0)
     before, stored = state.read_bytes(), run.stored(folder)

@@ -211,3 +211,22 @@ def test_saves_are_due_every_few_seconds(tmp_path, monkeypatch):
     assert checkpoint.due
     checkpoint.save()
     assert not checkpoint.due
+
+
+def test_a_slow_save_is_seldom_due(tmp_path, monkeypatch):
+    """Saving takes a twentieth of the time at most, and a fast one is due after half a second."""
+    checkpoint, clock, replace = Checkpoint(tmp_path / "state.npz"), [0.0], os.replace
+
+    def slow(*names):
+        clock[0] += 3.0
+        replace(*names)
+
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    checkpoint.save()
+    clock[0] += 0.6
+    assert checkpoint.due
+    monkeypatch.setattr(os, "replace", slow)
+    checkpoint.save()
+    for later, due in ((59.0, False), (2.0, True)):
+        clock[0] += later
+        assert checkpoint.due is due
