@@ -274,14 +274,16 @@ def again(part, parts, budget):
 
 
 def control():
-    """Run all tests that killed a random mutant of a module on the unchanged module; how many modules fail."""
-    wrong = 0
-    for module in CORE:
-        rows = [found["killed_by"] for name, found in load()["sampled"].items() if name.startswith(module + ".")]
-        tests = sorted({test for test in rows if test and "::" in test})
-        killed_by, spent = run_mutant(module, ast.unparse(ast.parse(source_of(module))), tests, seconds=600)
-        wrong += killed_by is not None
-        print(f"{module}: {len(tests)} tests, {spent} s: {killed_by or 'all pass'}", flush=True)
+    """Run all tests that killed a mutant of a module on the unchanged module; how many modules fail."""
+    wrong, results = 0, load()
+    rows = [(found["module"], found["killed_by"]) for found in results["dangerous"].values()]
+    rows += [(name.partition(".")[0], found["killed_by"]) for name, found in results["sampled"].items()]
+    for module in sorted({module for module, _ in rows}):
+        tests = sorted({test.partition("[")[0] for other, test in rows if other == module and test and "::" in test})
+        if tests:
+            killed_by, spent = run_mutant(module, ast.unparse(ast.parse(source_of(module))), tests, seconds=600)
+            wrong += killed_by is not None
+            print(f"{module}: {len(tests)} tests, {spent} s: {killed_by or 'all pass'}", flush=True)
     return wrong
 
 
