@@ -122,6 +122,8 @@ def _gaussian_epsilon(arguments, value):
 
 
 def _one_step_delta(arguments, value):
+    if not isinstance(value, float):
+        return None  # of several probabilities
     pair = mixtures.binomial(
         1, float(arguments["sampling_probability"]), float(arguments["noise_multiplier"])
     )
