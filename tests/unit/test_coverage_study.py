@@ -69,7 +69,7 @@ def test_a_study_goes_on_where_it_stopped(study, tmp_path, monkeypatch):
     assert seen == list(range(300))
     path.write_text("\n".join(path.read_text(encoding="utf-8").splitlines()[:2]) + "\n", encoding="utf-8")
     failed, _ = study.measured(path, 1e9)
-    assert seen[300:] == list(range(200, 300)) and sum(failed["one"]) == 150
+    assert seen[300:] == list(range(2 * study.BLOCK, 300)) and sum(failed["one"]) == 150
 
 
 def test_the_committed_study():

@@ -253,7 +253,8 @@ def test_an_interrupted_dense_bound_goes_on(tmp_path, monkeypatch):
     """The same number as without interruption; another noise multiplier is refused."""
     from dplib import _progress, _unstructured
 
-    monkeypatch.setattr(_progress, "_EVERY", -1.0)
+    for limit in ("_EVERY", "_SHARE"):
+        monkeypatch.setattr(_progress, limit, -1.0)
     encoder = matrices.dense(matrices.optimal_counting(24).entries())
     run, path = MatrixMechanism(encoder, 8.0, 0.1, tail_bound="joint"), tmp_path / "state"
     expected = run.epsilon(1e-5, "remove").upper

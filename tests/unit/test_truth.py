@@ -290,7 +290,8 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, monkeypatch, k
         return draw(self, seed, count)
 
     monkeypatch.setattr(_half_line.Proposal, "draw", interrupted)
-    monkeypatch.setattr("dplib._progress._EVERY", 0.0)
+    for limit in ("_EVERY", "_SHARE"):  # after every block
+        monkeypatch.setattr(f"dplib._progress.{limit}", 0.0)
     with pytest.raises(KeyboardInterrupt):
         make().epsilon(1e-5, checkpoint=path)
     assert path.exists()
