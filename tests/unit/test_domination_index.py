@@ -127,7 +127,7 @@ def index():
 
 def tags(text):
     """Those of the rows of the table and of the boxes."""
-    rows = re.findall(r"^\| ([A-Z]+-[\w.]+) \|", text, re.M)
+    rows = re.findall(r"^\| (\w+-[\w.]+) \|", text, re.M)
     boxes = re.findall(r"^````\{prf:\w+\} \[([^\]]+)\]", text, re.M)
     return set(rows) | set(boxes)
 
