@@ -27,9 +27,16 @@ class Quiet(SimpleHTTPRequestHandler):
         super().end_headers()
 
 
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        """A browser that leaves in the middle of a page is nothing to report."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def server(folder, port=0):
     """An HTTP server for a folder, on this machine only. Port 0 takes a free one."""
-    return ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Quiet, directory=str(folder)))
+    return Server(("127.0.0.1", port), functools.partial(Quiet, directory=str(folder)))
 
 
 def main():
