@@ -35,7 +35,7 @@ def _cycle():
     return answer
 
 
-def _nested(depth):
+def nested(depth):
     answer = [0.5]
     for _ in range(depth):
         answer = [answer]
@@ -49,7 +49,7 @@ NONSENSE = (
 )  # fmt: skip
 TOO_LARGE = (
     np.broadcast_to(0.5, 10**10), np.broadcast_to(0.5, (3, 10**9)), [0.5] * 10**6, [[[0.5] * 10**3] * 10**3] * 10**3, _cycle(),
-    _nested(10**4), range(10**12), "x" * 10**6,
+    nested(10**4), range(10**12), "x" * 10**6,
 )  # fmt: skip
 EXTREMES = (
     0.0,

@@ -11,6 +11,8 @@ import json
 import platform
 from pathlib import Path
 
+import one_move
+
 RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results"
 _SLOWEST = 10
 
@@ -114,8 +116,8 @@ def _write(kinds, folder):
         "versions": {name: metadata.version(name) for name in packages},
         "kinds": kinds,
     }
-    (folder / "fuzz.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    (folder / "fuzz.txt").write_text(text(found), encoding="utf-8")
+    one_move.write_text(folder / "fuzz.json", json.dumps(found, indent=1) + "\n")
+    one_move.write_text(folder / "fuzz.txt", text(found))
 
 
 def text(found):

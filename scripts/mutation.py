@@ -34,6 +34,7 @@ import tempfile
 from pathlib import Path
 
 import mutation_index
+import one_move
 from mutation_index import digest
 from mutation_operators import functions, mutated, places
 
@@ -171,9 +172,7 @@ def record(section, name, found):
             results[section].pop(name, None)
         else:
             results[section][name] = found
-        temporary = RESULTS.with_suffix(".part")
-        temporary.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
-        temporary.replace(RESULTS)
+        one_move.write_text(RESULTS, json.dumps(results, indent=1, sort_keys=True) + "\n")
 
 
 def source_of(module):
@@ -387,7 +386,7 @@ def main():
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # half a second for each mutant, and none is needed
     if arguments.what == "report":
-        RESULTS.with_suffix(".txt").write_text(report(load()))
+        one_move.write_text(RESULTS.with_suffix(".txt"), report(load()))
         return 0
     # Imported once, inherited by every fork: dplib is not among them.
     import hypothesis  # noqa: F401

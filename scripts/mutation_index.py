@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import one_move
 from mutation_operators import functions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,9 +90,7 @@ def _store(files, tests, data):
                     lines[str(line - first)] = sorted({*lines.get(str(line - first), []), *new})
             entries[name] = {"digest": key, "lines": lines}
     INDEX.parent.mkdir(exist_ok=True)
-    temporary = INDEX.with_suffix(".part")
-    temporary.write_text(json.dumps(index))
-    temporary.replace(INDEX)
+    one_move.write_text(INDEX, json.dumps(index))
 
 
 def load():

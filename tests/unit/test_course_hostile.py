@@ -7,21 +7,12 @@ import time
 
 import numpy as np
 import pytest
+from fuzz_checkers import Endless, Unprintable, nested
 
 from dplib import _course_verdict, course
 from dplib._time_limit import TooLong, time_limit
 
 SEALED, FUNCTION, PROPERTY = "group-2", "hockey-3", "hockey-5"
-
-
-class Unprintable:
-    def __repr__(self):
-        raise RuntimeError("no text")
-
-
-class Endless:
-    def __iter__(self):
-        return itertools.count()
 
 
 class Unreadable(Exception):
@@ -39,13 +30,6 @@ def raises(error):
 def endless(*arguments):
     while True:
         pass
-
-
-def nested(depth):
-    answer = [0.5]
-    for _ in range(depth):
-        answer = [answer]
-    return answer
 
 
 CYCLE = []
