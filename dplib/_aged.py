@@ -120,7 +120,8 @@ class Ages:
         excess = self.upper - self._off_diagonal(self.edges[1:])
         np.fill_diagonal(excess, 0.0)
         repair = np.maximum(excess, 0.0).sum(axis=1) + 1e-6 * scale
-        lowest = float(np.linalg.eigvalsh(self.upper / np.sqrt(repair[:, None] * repair))[0])
+        root = np.sqrt(repair)
+        lowest = float(np.linalg.eigvalsh(self.upper / (root[:, None] * root))[0])
         share = min(max(-1.01 * lowest, 0.0), 1.0)
         # The last term covers the rounding of the eigenvalue.
         return self.upper + np.diag(share * repair + 1e-10 * scale)

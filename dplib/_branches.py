@@ -199,7 +199,7 @@ def _subtree_laws(tree, probability, tails):
     if participations + 10 * math.sqrt(participations) > _MOST_PARTICIPATIONS:
         return None
     # Wide enough for ten deviations; wider until what falls off the grid is negligible.
-    reach = 15 / tree.noise + 20 / tree.noise**2
+    reach = max(15 / tree.noise + 20 / tree.noise**2, 1e-6)  # less would be lost in the rounding of 1
     while reach < 8:
         laws = _laws_within(tree, probability, tails, reach)
         if laws is not None:

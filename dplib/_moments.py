@@ -63,10 +63,12 @@ class Moments:
             if bracket is not None:
                 return bracket
         low, high = _Quadrature(self, s, sign).log_bounds()
-        low, high = (float(np.logaddexp(0.0, x)) / s for x in (low, high))
+        low, high = (_log1p_exp(x, s) for x in (low, high))
         if not high < math.inf:
             raise NoBracketError(f"the Renyi divergence leaves the range of floats at order {order:g}")
-        return Bracket(low * (1 - 4 * EPS), high * (1 + 4 * EPS), "quadrature")
+        # One float further: among the smallest ones the relative allowance is less than that.
+        low, high = math.nextafter(low * (1 - 4 * EPS), 0.0), math.nextafter(high * (1 + 4 * EPS), math.inf)
+        return Bracket(low, high, "quadrature")
 
     def _one_component(self, order, s):
         """The bracket for remove where one component outweighs all others, else None.
@@ -143,6 +145,8 @@ class _Quadrature:
         self.rough = float(log_sum_exp(self._log_terms(u, t))) - math.log(2)
         if largest > 1:
             self.rough = max(self.rough, largest - 0.5)
+        if not math.isfinite(self.rough):
+            raise NoBracketError(f"the Renyi divergence leaves the range of floats at order {1 + s:g}")
 
     def _log_terms(self, u, t):
         """log of phi (R^w - 1 - w (R - 1)) at nodes u with log-ratio t."""
@@ -306,10 +310,18 @@ class _Quadrature:
         # |E2'(x)| / E2(x) is at most 2 / |x| for x < 0 and 1 + 2 / x for x > 0: so far the
         # terms move with log R (the last 1 is the factor R itself, in the remove direction).
         rate = np.where(self.sign * t > 0, self.s, 1.0) + 1
-        slope = rate + 2 / np.maximum(size, error)
+        # 0 where there is no error, also at x = 0.
+        bent = 2 * np.divide(error, np.maximum(size, error), out=np.zeros_like(error), where=error > 0)
         own = EPS * (10 + 2 * u * u + 2 * size * rate + np.minimum(np.abs(log_terms), 800.0))
-        total = float(weights @ (own + slope * error))
+        total = float(weights @ (own + rate * error + bent))
         return _ROUNDING_SAFETY * (total + EPS * (8 + abs(log_sum)))
+
+
+def _log1p_exp(x, s):
+    """log(1 + e^x) / s; only the last product may leave the normal floats."""
+    if x > -600:
+        return float(np.logaddexp(0.0, x)) / s
+    return math.exp(x + 500) / s * math.exp(-500)
 
 
 def _level_of(step):

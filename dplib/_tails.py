@@ -56,4 +56,4 @@ def binomial_quantile(trials, probability, tail):
 def posterior(probability, exponent):
     """Probability of participation, in (0, 1), after the log odds rose by at most `exponent`; rounded up."""
     raised = special.logit(probability) + exponent + 1e-11 * (1 + np.abs(exponent))
-    return np.minimum(special.expit(raised) * (1 + 1e-13), 1.0)
+    return np.clip(special.expit(raised) * (1 + 1e-13), 5e-324, 1.0)

@@ -259,8 +259,7 @@ def _choose(routes, width, narrow):
     found, reasons = [], []
     for route in routes:
         try:
-            with inside_floats():
-                found.append(route())
+            found.append(route())
         except (NoBracketError, ValueError) as error:
             # ValueError: a logarithm of what is not positive any more, and the like.
             reasons.append(str(error) if isinstance(error, NoBracketError) else f"{route.__name__} failed ({error})")

@@ -29,6 +29,7 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> float:
     14.5
     """
     delta, k, composition = _request(mechanism, delta, group_size)
+    sharpened = check.flag("sharpened", sharpened)
     target = math.log(delta)
     if not accounting.merged(composition):
         return 0.0

@@ -83,8 +83,7 @@ def shuffling(records, batches_per_epoch, epochs, rng, reshuffle=False) -> list:
     """
     n, b, epochs = _epochs(records, batches_per_epoch, epochs)
     rng = _generator(rng)
-    if not isinstance(reshuffle, (bool, np.bool_)):
-        raise TypeError(f"reshuffle must be True or False; got {reshuffle!r}")
+    check.flag("reshuffle", reshuffle)
 
     def epoch():
         return [_locked(np.sort(part)) for part in np.array_split(rng.permutation(n), b)]
@@ -149,9 +148,7 @@ def balls_in_bins(records, batches_per_epoch, epochs, rng, streaming=False) -> l
     """
     n, b, epochs = _bins(records, batches_per_epoch, epochs)
     rng = _generator(rng)
-    if not isinstance(streaming, (bool, np.bool_)):
-        raise TypeError(f"streaming must be True or False; got {streaming!r}")
-    if streaming:
+    if check.flag("streaming", streaming):
         sizes = rng.multinomial(n, np.full(b, 1 / b))
         order = rng.permutation(n)
     else:

@@ -17,6 +17,7 @@ METHODS = ("auto", "renyi")
 _TOLERANCE = 3e-9
 _BOUND_TOLERANCE = 1e-4  # where epsilon itself is but an upper bound
 _ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # of a rough Renyi bound
+_NEARBY = 0.003  # in log noise
 _USUAL_SLOPE = 1.4  # of log epsilon against log noise, about
 
 
@@ -133,7 +134,8 @@ def effective_noise(sampling_probability, steps, epsilon, delta, *, direction="b
 def _extrapolated(known, x):
     """Value at x of the polynomial through the last known points; None where it is no guide."""
     places, values = zip(*known)
-    if len(set(places)) < len(places) or abs(x - places[-1]) > 1.5 * abs(places[-1] - places[-2]):
+    reach = min(1.5 * abs(places[-1] - places[-2]), 1.0)
+    if len(set(places)) < len(places) or abs(x - places[-1]) > reach:
         return None
     return float(np.polyval(np.polyfit(places, values, len(places) - 1), x))
 
@@ -144,6 +146,7 @@ class _Solver:
     def __init__(self, mechanism, epsilon, delta, direction, method, tolerance):
         self.mechanism, self.epsilon, self.method, self.tolerance = mechanism, epsilon, method, tolerance
         self.target, self.side = math.log(delta), check.side(direction)
+        self.unclosed = math.nan
         parts = accounting.merged(mechanism.composition())
         # Without noise: removed, the loss is infinite exactly where a sensitivity is positive;
         # added, it is -log_floor, the loss of never being sampled.
@@ -177,14 +180,22 @@ class _Solver:
         parts = self._parts(log_noise)
         if self.method == "renyi":
             return renyi.log_delta(renyi.composition_curve(parts, self.side), self.epsilon)[0] - self.target
+        # The contour takes longest where it does not close: so near such a place it is not asked again.
+        method = "lattice" if abs(log_noise - self.unclosed) < _NEARBY else self.method
+        # Nor are brackets needed much narrower than what `tolerance` makes of log delta.
+        width = max(1e-6, 0.1 * self.tolerance / (1 - self.target))
         try:
-            bracket = accounting.side_log_delta(parts, self.epsilon, self.side)
+            bracket = accounting.side_log_delta(parts, self.epsilon, self.side, method, width)
         except NoBracketError:
             # Far from the target Renyi's bound may tell on which side we are.
             if (bound := self._renyi(parts)) > 0:
                 raise
             return bound
-        return -math.inf if bracket is None else bracket.upper - self.target
+        if bracket is None:
+            return -math.inf
+        if bracket.method == "lattice" != method:
+            self.unclosed = log_noise
+        return bracket.upper - self.target
 
     def _renyi(self, parts):
         """Excess of the Renyi bound at a few orders, no more than needed: an upper bound that always exists."""
@@ -263,7 +274,7 @@ def _smallest(excess, x, slope, tolerance):
         if high - low <= tolerance:
             break
         # Closer than this, rounding of the bracket would spoil the secant's slope.
-        if abs(x - last_x) > 30 * tolerance and math.isfinite(value - last_value):
+        if abs(x - last_x) > min(30 * tolerance, 3e-3) and math.isfinite(value - last_value):
             secant = (value - last_value) / (x - last_x)
             slope = secant if secant < 0 else slope
         last_x, last_value = x, value

@@ -80,6 +80,8 @@ class _Composition:
     """A list of mixtures with multiplicities, in one direction."""
 
     def __init__(self, composition, direction):
+        if not composition:
+            raise ValueError("composition must not be empty")
         sign = 1 if direction == "remove" else -1
         self.families = _families(composition, sign)
         self._last_coarse = None, None
@@ -361,6 +363,7 @@ class _Integral:
 # ------------------------------------------------------------------- one side
 
 
+@inside_floats()
 def side_log_delta(composition, epsilon, direction) -> Bracket:
     """Bracket of log delta(epsilon) in one direction; epsilon may be any real number.
 
@@ -376,6 +379,7 @@ def side_log_delta(composition, epsilon, direction) -> Bracket:
     return Bracket(lower - pad, min(upper + pad, 0.0) if lower - pad <= 0 else upper, "contour")
 
 
+@inside_floats()
 def side_epsilon(composition, delta, direction) -> Bracket:
     """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction.
 

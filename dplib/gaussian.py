@@ -141,7 +141,8 @@ def log_tail_difference(x, shift):
     if np.any(remote):
         # M(x) is 1 / x up to 1 / x^2, and the integral above would underflow.
         y, a = x[remote], shift[remote]
-        out[remote] = np.log(a) - np.log(y) - np.log(y + a) - y * y / 2 - LOG_SQRT_2PI
+        with np.errstate(over="ignore"):  # -inf, which is what it comes to
+            out[remote] = np.log(a) - np.log(y) - np.log(y + a) - y * y / 2 - LOG_SQRT_2PI
     return out
 
 

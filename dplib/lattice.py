@@ -29,6 +29,7 @@ import math
 
 import numpy as np
 
+from ._floats import inside_floats
 from ._lattice_law import Law, Step
 from ._lattice_sum import MOST_POINTS, Sum, TooLong, best_alias
 from ._tilt import log_kernel, saddle
@@ -42,6 +43,8 @@ class _Solver:
     """Refines the lattice until the bracket is as narrow as asked, or the grid is full."""
 
     def __init__(self, parts, direction, *, log_delta=None, epsilon=None):
+        if not parts:
+            raise ValueError("composition must not be empty")
         self.log_delta, self.epsilon, self.c = log_delta, epsilon, 1.0
         self._make_steps(parts, direction, log_delta if log_delta is not None else -60.0)
         if not 1e-290 < self.reach < 1e290:
@@ -152,6 +155,7 @@ class _Solver:
         return best[1]
 
 
+@inside_floats()
 def side_log_delta(composition, epsilon, direction, relative_width=1e-7) -> Bracket:
     """Bracket of log delta(epsilon) in one direction; composition of non-trivial pairs.
 
@@ -177,6 +181,7 @@ def side_log_delta(composition, epsilon, direction, relative_width=1e-7) -> Brac
     return best
 
 
+@inside_floats()
 def side_epsilon(composition, delta, direction, relative_width=1e-7) -> Bracket:
     """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction.
 

@@ -190,7 +190,7 @@ def _check_signs(name, words, values):
     """Refuse entries below 0, and say how they are allowed. What is no array of numbers is refused elsewhere."""
     try:
         values = np.asarray(values, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return
     if np.any(values < 0):
         raise ValueError(

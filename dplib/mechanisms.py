@@ -16,10 +16,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-
+from . import _composed_rows, accounting, conditional, mixtures
 from . import _validate as check
-from . import accounting, conditional, mixtures, renyi
 from ._balls_in_bins import BallsInBins
 from .results import Bracket, NoBracketError, UpperBound
 
@@ -180,7 +178,6 @@ _LARGE_EPSILON = 0.15  # above it a larger share is tried, below it a smaller on
 _MARGIN = 1e-5
 # Width of the composition's bracket that is good enough next to the tail bounds.
 _TOLERANCE = 1e-4
-_FAR, _NEGLIGIBLE = 20.0, 25.0  # epsilon; log of delta below that of delta_1
 
 
 @dataclass(frozen=True)
@@ -242,8 +239,10 @@ class MatrixMechanism:
         delta = check.delta(delta)
         check.direction(direction)
 
+        composed = _composed_rows.Composed()
+
         def value(tail_bound, share):
-            return self._epsilon(delta, direction, tail_bound, share, checkpoint)
+            return self._epsilon(delta, direction, tail_bound, share, checkpoint, composed)
 
         return self._smallest(value)[0]
 
@@ -252,8 +251,10 @@ class MatrixMechanism:
         epsilon = check.epsilon(epsilon)
         check.direction(direction)
 
+        composed = _composed_rows.Composed()
+
         def value(tail_bound, share):
-            return self._delta(epsilon, direction, tail_bound, share, checkpoint)
+            return self._delta(epsilon, direction, tail_bound, share, checkpoint, composed)
 
         return self._smallest(value, epsilon)[0]
 
@@ -264,7 +265,8 @@ class MatrixMechanism:
         """
         delta = check.delta(delta)
         check.direction(direction)
-        _, name, share = self._smallest(lambda *choice: self._epsilon(delta, direction, *choice, None))
+        composed = _composed_rows.Composed()
+        _, name, share = self._smallest(lambda *choice: self._epsilon(delta, direction, *choice, None, composed))
         return replace(self, tail_bound=name, tail_share=share)
 
     def _smallest(self, value, epsilon=None):
@@ -309,11 +311,11 @@ class MatrixMechanism:
             checkpoint=checkpoint,
         )
 
-    def _epsilon(self, delta, direction, tail_bound, share, checkpoint):
+    def _epsilon(self, delta, direction, tail_bound, share, checkpoint, composed):
         slack = 0.1 * _MARGIN * (1 - share) * delta
         for _ in range(4):
             groups = self._rows(share * delta, tail_bound, slack, checkpoint)
-            found = [self._side_epsilon(rows, delta, check.side(direction)) for rows in groups]
+            found = [self._side_epsilon(rows, delta, check.side(direction), composed) for rows in groups]
             value, excess = (max(numbers) for numbers in zip(*found))
             if excess <= 1:
                 return UpperBound(value, _method(groups))
@@ -323,18 +325,18 @@ class MatrixMechanism:
                 break
         raise NoBracketError("the truncation of the row laws cannot be made small enough at so large an epsilon")
 
-    def _side_epsilon(self, rows, delta, side):
+    def _side_epsilon(self, rows, delta, side, composed):
         """(epsilon, cost of truncation and rounding over what was set aside for it)."""
         left = delta - rows.delta_1
         # A mean loss of E[loss] >= E[sensitivity]^2 / (2 sigma^2) a row: hopeless, and slow to compute.
-        if side == "remove" and _mean_loss(rows.pairs) > 4 * _LARGEST_EPSILON:
+        if side == "remove" and _composed_rows.mean_loss(rows.pairs) > 4 * _LARGEST_EPSILON:
             raise conditional.void()
-        value = accounting.epsilon(rows.pairs, (1 - _MARGIN) * left, side, tolerance=_TOLERANCE).upper
+        value = composed.epsilon(rows.pairs, (1 - _MARGIN) * left, side, _TOLERANCE)
         if value > _LARGEST_EPSILON:
             raise conditional.void()
         return value, rows.slack * (math.exp(value) if side == "add" else 1.0) / (_MARGIN * left)
 
-    def _delta(self, epsilon, direction, tail_bound, share, checkpoint):
+    def _delta(self, epsilon, direction, tail_bound, share, checkpoint, composed):
         """delta_1 + delta of the rows, with delta_1 brought to the wanted share of the sum."""
         if epsilon > _LARGEST_EPSILON:
             raise NoBracketError(f"epsilon above {_LARGEST_EPSILON:g} is no guarantee worth a bound")
@@ -344,16 +346,16 @@ class MatrixMechanism:
         low, x, high = math.log(1e-250), math.log(1e-6), math.log(0.5)  # of delta_1
         for _ in range(15):
             try:
-                total, composed, groups = self._total(math.exp(x), epsilon, direction, tail_bound, checkpoint)
+                total, value, groups = self._total(math.exp(x), epsilon, direction, tail_bound, checkpoint, composed)
             except NoBracketError as error:
                 # Perhaps a less rare bad event helps.
                 low, x, failure = x, (x + high) / 2, error
                 continue
             best, named = total if kept else min(best, total), groups
-            if composed > _VOID:
+            if value > _VOID:
                 break
             # The log of delta_1 that would have its share beside these rows.
-            goal = math.log(max(share / (1 - share) * composed, 1e-300))
+            goal = math.log(max(share / (1 - share) * value, 1e-300))
             known.append((x, goal - x))
             tolerance = 1e-3 if kept else max(0.5, -0.02 * x)
             if max(rows.delta_1 for rows in groups) == 0 or abs(goal - x) < tolerance:
@@ -367,35 +369,17 @@ class MatrixMechanism:
             raise failure
         return UpperBound(min(best, 1.0), _method(named))
 
-    def _total(self, delta_1, epsilon, direction, tail_bound, checkpoint):
+    def _total(self, delta_1, epsilon, direction, tail_bound, checkpoint, composed):
         """(delta_1 + delta of the rows + what was truncated, the largest delta of rows, the rows)."""
         # Next to nothing beside delta_1.
         slack = max(1e-8 * delta_1 * math.exp(-epsilon), 1e-300)
         groups = self._rows(delta_1, tail_bound, slack, checkpoint)
-        total = composed = 0.0
+        total = largest = 0.0
         for rows in groups:
-            value = _negligible(rows.pairs, epsilon, direction, delta_1)
-            if value is None:
-                value = accounting.delta(rows.pairs, epsilon, direction, tolerance=10 * _TOLERANCE).upper
+            value = composed.delta(rows.pairs, epsilon, direction, delta_1, 10 * _TOLERANCE)
             loss = rows.slack * (math.exp(epsilon) if direction == "add" else 1.0)
-            total, composed = max(total, rows.delta_1 + value + loss), max(composed, value)
-        return total, composed, groups
-
-
-def _negligible(pairs, epsilon, direction, delta_1):
-    """A Renyi bound on delta that is nothing beside delta_1, or None: so far out the other accountants are slow."""
-    if epsilon < _FAR:
-        return None
-    most, side = math.log(delta_1) - _NEGLIGIBLE, check.side(direction)
-    # One row alone may cost more already; orders take long where there is hardly any noise.
-    if any(mixture.log_hockey_stick(np.array([epsilon]), side)[0] > most for mixture, _ in pairs):
-        return None
-    curve = renyi.composition_curve(pairs, side)
-    try:
-        bound = renyi.log_delta(curve, epsilon)[0]
-    except NoBracketError:
-        return None
-    return math.exp(bound) if bound < most else None
+            total, largest = max(total, rows.delta_1 + value + loss), max(largest, value)
+        return total, largest, groups
 
 
 def _between(low, high, known):
@@ -416,11 +400,6 @@ def _between(low, high, known):
 _LARGEST_EPSILON = 300.0
 # A delta above this promises nothing, and a search for a smaller bound takes long where there is hardly any noise.
 _VOID = 0.999
-
-
-def _mean_loss(pairs):
-    """Lower bound on the mean privacy loss of a composition, remove direction."""
-    return sum(count * float(m.probabilities @ m.shifts) ** 2 / 2 for m, count in pairs)
 
 
 def _method(groups):

@@ -234,6 +234,12 @@ class Mixture:
         finite = np.isfinite(target)
         result = np.full(target.shape, -np.inf)
         result[finite] = inverse_log_sum(a, log_p, target[finite], self.variance_bound)
+        # Where all terms are near their weights, their sum has lost the digits of a small loss: log1p has them.
+        top = self.shifts[-1]
+        near = np.flatnonzero((np.abs(y[inside]) < 0.3) & (top * (np.abs(result) + top) < 0.5))
+        for _ in range(3 if len(near) else 0):
+            value, slope = self._near_parts(result[near])
+            result[near] -= (value - y[inside][near]) / slope
         u[inside] = result
         return u
 

@@ -26,6 +26,7 @@ import math
 
 import numpy as np
 
+from ._floats import inside_floats
 from ._lines import _TAIL, _Cells, _Nodes, _Part, _Side
 from .contour import Chernoff, bracket_epsilon, log_kernel, root_of
 from .mixtures import EPS, complex_log1p
@@ -350,6 +351,7 @@ class _Integral:
 # ------------------------------------------------------------------- one side
 
 
+@inside_floats()
 def side_log_delta(mixture, rounds, epsilon, direction) -> Bracket:
     """Bracket of log delta(epsilon), epsilon > 0, in one direction [A-8], [A-9].
 
@@ -364,6 +366,7 @@ def side_log_delta(mixture, rounds, epsilon, direction) -> Bracket:
     return Bracket(lower, min(upper, 0.0) if lower <= 0 else upper, "contour")
 
 
+@inside_floats()
 def side_epsilon(mixture, rounds, delta, direction) -> Bracket:
     """Bracket of the smallest epsilon with delta(epsilon) <= delta, in one direction, where it is positive.
 

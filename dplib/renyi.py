@@ -412,8 +412,7 @@ def _upper_end(name, value, order):
 
 def _orders(order, name="order", largest=_LARGEST_ORDER):
     """(list of orders, was a single number): strictly increasing, each above 1."""
-    single = np.ndim(order) == 0
-    if single:
+    if not isinstance(order, (list, tuple)) and np.ndim(order) == 0:
         return [check.real(name, order, above=1, at_most=largest)], True
     array = check.vector(name, list(order))
     values = [check.real(name, float(x), above=1, at_most=largest) for x in array]

@@ -59,7 +59,7 @@ SLOW_MODULES = {
 ROUTE_EVERY = 8  # and so every case of the slow ones, which have most of the routes
 _BAD_SHARE = 0.25  # of the cases with one argument that is (nearly always) wrong
 _PATIENCE = 6  # wall seconds for each CPU second, on a busy machine
-_OWN_WORDS = ("must", "got", "cannot", "needs", "too ", "no ", "exact")  # of dplib's messages
+_OWN_WORDS = ("must", "got", "cannot", "needs", "too ", "no ", "exact", "failed for")  # of dplib's messages
 
 
 # --- one case ----------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def run_case(name, number):
             wrong = unsound(value, target)
             if wrong is None and name in routes.ROUTES and number % ROUTE_EVERY == 0:
                 wrong, compared = second_route(name, arguments_of(name, number), value), True
-    except (ValueError, TypeError, results.NoBracketError) as error:
+    except (ValueError, TypeError, results.NoBracketError, *target.raises) as error:
         wrong, spent = _unclear(error), time.process_time() - start
     except Exception as error:
         wrong, spent = f"{type(error).__name__}: {error} ({_place(error)})", time.process_time() - start

@@ -133,6 +133,8 @@ def _one_step_delta(arguments, value):
 
 
 def _one_step_noise(arguments, value):
+    if not isinstance(value, float):
+        return None  # of several probabilities
     epsilon, delta, q = (float(arguments[key]) for key in ("epsilon", "delta", "sampling_probability"))
     if epsilon > 100 or delta > 0.99 * q:
         return None

@@ -29,6 +29,9 @@ def _of(file, *names):
     return tuple(f"{file}::{name}" for name in names)
 
 
+_CONVEXITY = _of("test_matrix_mechanism.py", "test_where_no_accountant_closes_convexity_answers")
+
+
 _AGREE = _of(PROPERTIES, "test_all_accountants_agree")
 _PARITY = _of(PROPERTIES, "test_parity_of_compositions")
 _LAWS = _of(PROPERTIES, "test_lattice_laws_lie_on_the_right_side_everywhere")
@@ -194,7 +197,7 @@ DANGEROUS = [
     Mutant("Renyi: directions of one round swapped", "_moments", "self.w = 1 + s if sign > 0 else -s", "self.w = -s if sign > 0 else 1 + s", ("test_renyi.py",)),
     # Noise for a target.
     Mutant("calibration: the unsafe side", "calibrate", "    return high, slope\n", "    return low, slope\n", ("test_calibrate.py",)),
-    Mutant("calibration: lower end meets the target", "calibrate", "return -math.inf if bracket is None else bracket.upper - self.target", "return -math.inf if bracket is None else bracket.lower - self.target", _of("test_calibrate.py", "test_a_wide_bracket_costs_noise")),
+    Mutant("calibration: lower end meets the target", "calibrate", "return bracket.upper - self.target", "return bracket.lower - self.target", _of("test_calibrate.py", "test_a_wide_bracket_costs_noise")),
     Mutant("calibration: last step of the bound left out", "calibrate", "        while excess(x, mechanism) > 0:\n            x += _BOUND_TOLERANCE\n", "        x -= _BOUND_TOLERANCE\n", _of("test_matrix_mechanism.py", "test_calibrated_noise_is_the_smallest")),
     Mutant("calibration: effective noise of another rate", "calibrate", "noise[order] = np.exp([solution for _, solution in known]) / rates.ravel()[order]", "noise[order] = np.exp([solution for _, solution in known]) / rates.ravel()", ("test_calibrate.py",)),
     Mutant("one step: sampling forgotten in epsilon", "one_step", "near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / q)", "near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / q**2)", ("test_one_step.py",)),
@@ -206,6 +209,10 @@ DANGEROUS = [
     Mutant("mechanisms: bad event not paid for in epsilon", "mechanisms", "left = delta - rows.delta_1", "left = delta", _ALGORITHM),
     Mutant("mechanisms: bad event not paid for in delta", "mechanisms", "max(total, rows.delta_1 + value + loss)", "max(total, value + loss)", _of("test_matrix_mechanism.py", "test_delta_and_epsilon_belong_together")),
     Mutant("mechanisms: truncation not paid for", "mechanisms", "(1 - _MARGIN) * left, side", "(1 + 1e-2) * left, side", _ALGORITHM),
+    Mutant("rows: convexity with the chance squared", "_composed_rows", "return log_taken + 1e-12,", "return 2 * log_taken + 1e-12,", _CONVEXITY),
+    Mutant("rows: convexity with the largest sensitivity of one row", "_composed_rows", "math.fsum(count * float(mixture.shifts[-1]) ** 2", "max(float(mixture.shifts[-1]) ** 2", _CONVEXITY),
+    Mutant("rows: convexity with the chance of one row", "_composed_rows", "math.fsum(count * mixture.log_floor", "max(mixture.log_floor", _CONVEXITY),
+    Mutant("rows: the chance of any participation on the wrong side", "_composed_rows", "log_delta = math.log(delta) - log_taken", "log_delta = math.log(delta) - 2 * log_taken", _CONVEXITY),
     Mutant("mechanisms: the best group of columns", "mechanisms", "value, excess = (max(numbers) for numbers in zip(*found))", "value, excess = (min(numbers) for numbers in zip(*found))", _of("test_matrix_mechanism.py", "test_the_worst_group_of_columns_counts")),
     Mutant("batches: average rate inside a part", "batching", "min(b * p, 1.0), rng)", "p, rng)", ("test_batching.py",)),
     Mutant("batches: every record in the first slices", "batching", "np.array_split(rng.permutation(n), b)", "np.array_split(np.arange(n), b)", ("test_batching.py",)),

@@ -72,6 +72,12 @@ def test_trivial_mechanisms_cost_nothing():
     assert baselines.linear_extrapolation(nothing, DELTA, 5) == 0.0
 
 
+@pytest.mark.parametrize("bad", [1, None, "yes", [], [True]])
+def test_sharpened_is_yes_or_no(bad):
+    with pytest.raises(TypeError, match="sharpened must be True or False"):
+        baselines.group_lemma(ONE, DELTA, 3, bad)
+
+
 @pytest.mark.parametrize("function", [baselines.group_lemma, baselines.linear_extrapolation])
 def test_the_mechanism_must_be_that_of_one_record(function):
     """k times a group's epsilon would be taken for k times one record's."""

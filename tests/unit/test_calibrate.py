@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 import dplib
-from dplib import Bracket, FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, calibrate, gaussian
+from dplib import (
+    Bracket,
+    FixedBatchDPSGD,
+    LastIterate,
+    PoissonDPSGD,
+    accounting,
+    calibrate,
+    gaussian,
+    mixtures,
+)
 from dplib.calibrate import effective_noise
 
 CASES = [
@@ -139,6 +148,26 @@ def test_effective_noise_meets_the_target_and_less_does_not(direction, tolerance
         run = PoissonDPSGD(value * q, float(q), 30)
         quieter = PoissonDPSGD(value * q * (1 - 2 * tolerance), float(q), 30)
         assert run.delta(epsilon, direction).upper <= 1e-6 < quieter.delta(epsilon, direction).upper
+
+
+def test_rough_answers_are_quick(monkeypatch):
+    """A large tolerance, or rates far apart, take no more accountant calls than a small one; none far from the target."""
+    asked, real = [], accounting.side_log_delta
+
+    def counted(*arguments):
+        asked.append(real(*arguments))
+        return asked[-1]
+
+    monkeypatch.setattr(accounting, "side_log_delta", counted)
+    for rates, steps, epsilon, delta, tolerance in [
+        ([1.4e-4, 0.17], 2640, 0.08, 5e-9, 0.015), ([1e-4, 0.01, 0.5], 1000, 1.0, 1e-6, 0.01), ([1e-4, 0.01, 0.5], 1000, 1.0, 1e-6, 1e-8),
+    ]:  # fmt: skip
+        asked.clear()
+        found = effective_noise(rates, steps, epsilon, delta, tolerance=tolerance)
+        assert len(asked) <= 8 * len(rates)
+        assert all(abs(bracket.upper - math.log(delta)) < 4 for bracket in asked)
+        for q, value in zip(rates, found):
+            assert real([(mixtures.binomial(1, q, value * q), steps)], epsilon, "remove").upper <= math.log(delta)
 
 
 @pytest.mark.parametrize("epsilon, steps", [(0.125, 1), (0.125, 10), (4.0, 10), (1.0, 1000)])

@@ -214,3 +214,9 @@ def test_ends_of_epsilon_are_certified_where_they_lie(growth):
     bracket = contour.bracket_epsilon(integral, 2.0, -2.0)
     assert integral.log_bounds(bracket.upper)[2] <= -2.0 <= integral.log_bounds(bracket.lower)[0]
     assert bracket.width < 4
+
+
+def test_an_empty_composition_is_refused():
+    for ask in (contour.side_log_delta, contour.side_epsilon):
+        with pytest.raises(ValueError, match="composition must not be empty"):
+            ask([], 0.1, "add")

@@ -310,3 +310,9 @@ def test_tiny_losses_are_bracketed(noise, direction):
     delta = math.exp(truth)
     found = lattice.side_epsilon([(pair, rounds)], delta, direction)
     assert found.lower <= 2 * mu * (1 + 10 * mu) and 2 * mu * (1 - 10 * mu) <= found.upper
+
+
+def test_an_empty_composition_is_refused():
+    for ask in (lattice.side_log_delta, lattice.side_epsilon):
+        with pytest.raises(ValueError, match="composition must not be empty"):
+            ask([], 0.1, "add")

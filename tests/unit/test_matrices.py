@@ -409,3 +409,10 @@ def test_an_encoder_without_left_inverse_can_be_released_but_not_solved():
 
 def test_matrices_are_reached_through_their_module():
     assert "matrices" not in dplib.__all__ and all(hasattr(matrices, name) for name in matrices.__all__)
+
+
+def test_numbers_beyond_floats_are_refused():
+    with pytest.raises(TypeError, match="coefficients must be a flat list of real numbers"):
+        matrices.toeplitz([1, 10**400])
+    with pytest.raises(TypeError, match="array must be a rectangular table of real numbers"):
+        matrices.dense([[10**400]])

@@ -12,6 +12,7 @@ import pytest
 from dplib import (
     MatrixMechanism,
     PoissonDPSGD,
+    _composed_rows,
     accounting,
     calibrate,
     conditional,
@@ -372,14 +373,53 @@ def test_bad_encoders_are_refused_when_they_are_made(entry):
 def test_far_out_a_renyi_bound_replaces_the_accountants():
     """Upper bound of what they would say, only where that is nothing beside delta_1, and a delta in a second."""
     pairs = [(mixtures.binomial(1, 0.01, 0.8), 40)]
-    bound = mechanisms._negligible(pairs, 25.0, "remove", 1e-3)
+    bound = _composed_rows._negligible(pairs, 25.0, "remove", 1e-3)
     assert accounting.delta(pairs, 25.0, "remove").lower <= bound < 1e-3 * math.exp(-25)
-    assert mechanisms._negligible(pairs, 25.0, "remove", 1e-60) is None
-    assert mechanisms._negligible(pairs, 2.0, "remove", 0.4) is None
+    assert _composed_rows._negligible(pairs, 25.0, "remove", 1e-60) is None
+    assert _composed_rows._negligible(pairs, 2.0, "remove", 0.4) is None
+    # Already the Gaussian pair of the largest sensitivity is enough, at any epsilon.
+    pairs = [(mixtures.binomial(1, 0.5, 3.0), 40)]
+    bound = _composed_rows._negligible(pairs, 19.9, "add", 1e-2)
+    assert accounting.delta(pairs, 19.9, "remove").lower <= bound < 1e-2 * math.exp(-25)
     start = time.process_time()
     mechanism = MatrixMechanism(matrices.tree_restarts(16, 4), 3.0, 2e-4, tail_bound="pooled")
     assert mechanism.delta(60.0).upper < 1e-12
     assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_where_no_accountant_closes_convexity_answers(direction, monkeypatch):
+    """The bound holds wherever an accountant answers, and is exact for one round of one sensitivity that is certain."""
+    random = np.random.default_rng(3)
+    for _ in range(6):
+        pairs = [
+            (mixtures.Mixture([0, *np.sort(random.uniform(0.3, 2, 2))], [1 - p, 0.3 * p, 0.7 * p], 1.0), int(random.integers(1, 4)))
+            for p in 10 ** random.uniform(-3, -0.5, 3)
+        ]
+        for epsilon in (0.0, 0.3, 2.0):
+            least = accounting.delta(pairs, epsilon, direction).lower  # 0 where added rows cannot lose so much
+            bound = math.exp(_composed_rows._log_delta(pairs, epsilon))
+            assert least <= bound and (direction == "add" or bound < 1e11 * least)
+        stuck = _composed_rows.Composed()
+        stuck.hopeless = True
+        for delta in (1e-2, 1e-6):
+            found = stuck.epsilon(pairs, delta, direction, 1e-6)
+            assert found >= accounting.epsilon(pairs, delta, direction).lower
+            assert found == 0 or math.exp(_composed_rows._log_delta(pairs, found)) == pytest.approx(delta, rel=1e-8)
+    sure = [(mixtures.Mixture([1.5], [1.0], 1.0), 4)]
+    assert math.exp(_composed_rows._log_delta(sure, 1.0)) == pytest.approx(gaussian.delta(3.0, 1.0), rel=1e-10)
+    assert _composed_rows._log_delta([(mixtures.binomial(1, 0.0, 1.0), 3)], 1.0) == -math.inf
+    # One refusal is enough for a whole question.
+    asked = []
+
+    def refuses(*arguments, **options):
+        asked.append(arguments)
+        raise NoBracketError("too hard")
+
+    monkeypatch.setattr(_composed_rows.accounting, "delta", refuses)
+    mechanism = MatrixMechanism(matrices.optimal_counting(11), 30.0, 4.5e-6)
+    bound = mechanism.delta(0.4, direction)
+    assert len(asked) == 1 and 0 < bound.upper < 1e-3
 
 
 def test_a_void_delta_is_not_searched_for(monkeypatch):
@@ -398,9 +438,9 @@ def test_a_void_delta_is_not_searched_for(monkeypatch):
 
 def test_hardly_any_noise_needs_no_orders(monkeypatch):
     """One row alone costs far more than delta_1: Renyi orders, which take long there, are not asked."""
-    monkeypatch.setattr(mechanisms.renyi, "composition_curve", lambda *arguments: pytest.fail("asked"))
+    monkeypatch.setattr(_composed_rows.renyi, "composition_curve", lambda *arguments: pytest.fail("asked"))
     pairs = [(mixtures.binomial(1, 1e-3, 1e-3), 3)]
-    assert mechanisms._negligible(pairs, 222.0, "remove", 1e-6) is None
+    assert _composed_rows._negligible(pairs, 222.0, "remove", 1e-6) is None
 
 
 def test_a_bad_event_that_is_too_rare_is_refused():

@@ -1,6 +1,7 @@
 """Scalar mixture pairs: exact weights, losses and one-round deltas against long arithmetic, and their order."""
 
 import math
+import warnings
 from fractions import Fraction
 
 import mpmath as mp
@@ -66,7 +67,7 @@ class Exact:
                 slope = mp.fsum(s * t for s, t in terms) / ratio / self.sigma**2
                 step = (mp.log(ratio) - level) / slope
                 x -= step
-                if abs(step) < mp.mpf(10) ** (20 - self.digits) * (1 + abs(x)):
+                if abs(step) < mp.mpf(10) ** (20 - self.digits) * (1 + abs(x)) * max(1, self.sigma**2):
                     break
             else:
                 raise ArithmeticError("the threshold was not found")
@@ -328,6 +329,22 @@ def test_inverse_loss_below_the_floor_is_minus_infinity():
     assert pair.loss(-1e3) == pytest.approx(pair.log_floor, rel=1e-15)
     assert mixtures.binomial(1, 1e-12, 1.0).log_floor == pytest.approx(-1e-12, rel=1e-11)
     assert Mixture([1.0, 2.0], [0.5, 0.5], 1.0).log_floor == -math.inf
+
+
+@pytest.mark.parametrize("sigma", [1e5, 1e9, 1e20, 1e100])
+@pytest.mark.parametrize("zero", [0.0, 0.25])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_tiny_delta_keeps_its_digits(sigma, zero, direction):
+    """Also where every sensitivity is positive, so that the densities' ratio is a sum of weights near 1."""
+    pair = Mixture([zero, 0.5, 1.0], [0.25, 0.25, 0.5], sigma)
+    for epsilon in (0.0, 0.3 / sigma):
+        exact = Exact(pair, digits=420).hockey_stick(epsilon, direction)
+        assert pair.hockey_stick(epsilon, direction) == pytest.approx(float(exact), rel=1e-11, abs=0)
+
+
+def test_far_below_the_smallest_float_a_delta_is_zero():
+    with warnings.catch_warnings(action="error"):
+        assert Mixture([1.0, 0.5], [1.0, 0.0], 1e-100).hockey_stick(1e308, "remove") == 0.0
 
 
 # --- one round ------------------------------------------------------------------------------------------------

@@ -168,6 +168,23 @@ def test_both_is_the_larger_direction():
     assert both.upper == max(renyi.divergence(mixture, 1.5, side).upper for side in SIDES)
 
 
+@pytest.mark.parametrize("q", [5e-324, 1e-310, 1e-200, 1e-162, 1e-160, 1e-100])
+@pytest.mark.parametrize("sigma", [0.024, 0.05, 1.0, 30.0])
+def test_the_smallest_sampling_probabilities(q, sigma):
+    """Among the smallest floats, too, the truth lies inside, and no divergence that is not 0 is bounded by 0."""
+    with mp.workdps(700):
+        for order in (2, 3):
+            far = [mp.exp(mpf(j * (j - 1)) / (2 * mpf(sigma) ** 2)) for j in range(order + 1)]
+            total = mp.fsum(mp.binomial(order, j) * (1 - mpf(q)) ** (order - j) * mpf(q) ** j * far[j] for j in range(order + 1))
+            truth = mp.log(total) / (order - 1)
+            try:
+                bracket = renyi.subsampled_gaussian(order, sigma, q, "remove")
+            except NoBracketError as error:
+                assert q < 1e-323 and sigma == 30.0 and "range of floats" in str(error)
+                continue
+            assert 0 <= mpf(bracket.lower) <= truth <= mpf(bracket.upper)
+
+
 def test_trivial_and_plain_gaussian_pairs_are_closed_forms():
     assert renyi.subsampled_gaussian(5, 1.0, 0.0) == Bracket(0.0, 0.0, "closed form")
     for order in (1.01, 2.0, 300.5):
@@ -570,6 +587,7 @@ PAIR = mixtures.binomial(1, 0.1, 1.0)
 ORDERS = [
     1, 1.0, 0.5, -2, math.inf, -math.inf, math.nan, 1e300, True, "2", None, [], [1.0, 2.0], [3.0, 2.0],
     [2.0, 2.0], [2.0, math.nan], [2.0, math.inf], [[2.0, 3.0]], [2.0, "3"],
+    [[2.0], [2.0, 3.0]], [2.0, [3.0]],
 ]  # fmt: skip
 SIGMAS = [0, -1.0, math.nan, math.inf, "1", None]
 RATES = [-0.1, 1.1, math.nan, "0.1", None]
