@@ -198,7 +198,8 @@ class MatrixMechanism:
     round_entries_to : round entries up to multiples of this, as the source does; None: no such loss.
 
     Guarantee: an upper bound on epsilon and delta in each direction, for adaptive inputs [M-4.3], for
-    adding, removing or zeroing out one record. The result's `method` names the tail bound.
+    adding, removing or zeroing out one record. The result's `method` names the tail bound. Where no accountant
+    closes, as with a few rows that hardly ever hold a participation, the rows are bounded by convexity.
     Raises ValueError or TypeError on anything else, NoBracketError where no finite bound is found.
     Cost: Toeplitz encoders and trees with 131,072 rounds take seconds; dense ones n^3, up to
     4,096 rounds (n = 2,048: minutes), with a progress bar, and resumable through `checkpoint`.
