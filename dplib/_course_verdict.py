@@ -48,7 +48,11 @@ def _property_verdict(exercise, identifier, answer):
         if not (isinstance(part, (Number, str)) or callable(part)):
             shown = _course_seal.shown(part)
             raise _course_seal.WrongKind(f"The answer must be made of numbers, lists and functions; here is {shown}.")
-    hint = _course_properties.find(identifier)(answer)
+    import numpy as np
+
+    # Comparisons with what is not a number would all be false, and no hint be given.
+    with np.errstate(over="raise", invalid="raise"):
+        hint = _course_properties.find(identifier)(answer)
     if hint is None:
         return True, ""
     return False, hint[:1].upper() + hint[1:] + ("" if hint.endswith((".", "?", "!")) else ".")

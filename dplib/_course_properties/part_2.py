@@ -1,6 +1,6 @@
 """Checks by property of chapters 7 to 12; the rules stand in the package."""
 
-from ._parsed import array, arrays, numbers
+from ._parsed import array, arrays, like, numbers
 
 
 def renyi_5(answer):
@@ -12,9 +12,11 @@ def renyi_5(answer):
     if not (order > 1 and 0 < q < 1 and q * (5 - order) <= 3 and y > 0):
         return "The three numbers must lie in the theorem's range: order, then rate, then ratio."
     omega, omega_star = 1 - q + q * y, q + (1 - q) * y
-    zeta = (omega**order + y ** (1 - order) * omega_star**order) / 2 - omega ** (1 - order)
-    slope = (order * q + 1 - order * q) / 2 + (order - 1) * q
-    if zeta - slope * (y - 1) > -0.01:
+    terms = omega**order / 2, y ** (1 - order) * omega_star**order / 2, -(omega ** (1 - order))
+    line = ((order * q + 1 - order * q) / 2 + (order - 1) * q) * (y - 1)
+    # Far away the terms are so large that rounding alone might put their sum below.
+    rounding = 1e-12 * (1 + order) * (sum(map(abs, terms)) + abs(line))
+    if sum(terms) - line > -0.01 - rounding:
         return "Here zeta is not far enough below its tangent. Compare 1/2 with rho: which of the two terms got too much?"
     return None
 
@@ -88,10 +90,13 @@ def matrix_5(answer):
         return "The answer must be a pair of functions (shift, event)."
     shift, event = answer
     noise = special.ndtri((np.arange(200_000) + 0.5) / 200_000)
-    moved = np.asarray(shift(noise), dtype=float)
-    if moved.shape != noise.shape or not np.abs(moved).max() <= 2:
+    moved = like(noise, shift(noise), float)
+    if moved is None or not np.abs(moved).max() <= 2:
         return "shift must return an array like its argument, with values between -2 and 2."
-    present, absent = (np.mean(np.asarray(event(x), dtype=bool)) for x in (noise + moved, noise))
+    hits = [like(noise, event(x), bool) for x in (noise + moved, noise)]
+    if any(found is None for found in hits):
+        return "event must return an array like its argument, of truth values."
+    present, absent = map(np.mean, hits)
     if present - np.exp(4) * absent < 0.9:
         return "Not large enough yet. Is there a set that the outputs without the record never hit, and that is near everywhere?"
     return None

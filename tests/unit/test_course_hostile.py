@@ -1,6 +1,7 @@
 """Answers that no exercise asks for: a hint, never a traceback, a hang or a full memory."""
 
 import itertools
+import math
 import re
 import threading
 import time
@@ -77,6 +78,30 @@ def test_any_function_earns_a_hint(function, words):
 
 def function_of_nothing():
     return 0.5
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (math.inf, 1.9e-4, 347),
+        (1.5, 0.2, math.inf),
+        (8.0, 0.5, 1e308),
+        (1 + 1e-12, 0.5, 1e300),
+        (1.0001, 0.3, 1e17),
+        (300.0, 0.5, 1e5),
+        (2.0, 1e-300, 1e308),
+    ],
+)
+def test_rounding_and_overflow_prove_nothing(answer):
+    """Where a difference is lost in rounding, or is no number, no comparison may call the answer correct."""
+    assert not course.passes("renyi-5", answer)
+
+
+@pytest.mark.parametrize("large", [np.broadcast_to(0.5, 10**10), [[[0.5] * 1000] * 1000] * 1000, [[0.5]] * 200_000, 0.5, None])
+def test_what_functions_return_is_looked_at_before_it_is_copied(large):
+    for answer in ((lambda noise: large, lambda output: output > 0), (lambda noise: 0 * noise, lambda output: large)):
+        right, hint = course.verdict(course._exercise("matrix-5"), "matrix-5", answer)
+        assert not right and "like its argument" in hint
 
 
 def test_a_function_that_never_ends(monkeypatch):
