@@ -31,7 +31,7 @@ class Mixture:
 
     Parameters
     ----------
-    sensitivities : shape (m,), each at least 0, in the units of the clip norm.
+    sensitivities : shape (m,), each 0 or at least 1e-300 noise multipliers, in the units of the clip norm.
     probabilities : shape (m,), non-negative, summing to 1 within 1e-12.
     noise_multiplier : sigma > 0, the standard deviation of the noise.
 
@@ -47,6 +47,9 @@ class Mixture:
         sigma = check.noise_multiplier(self.noise_multiplier)
         s = check.vector("sensitivities", self.sensitivities, at_least=0)
         p = check.probabilities("probabilities", self.probabilities, len(s))
+        least = s.min(where=s > 0, initial=math.inf)
+        if least / sigma < 1e-300:
+            raise ValueError(f"sensitivities must be 0 or at least 1e-300 noise multipliers; got {float(least)!r} with {sigma!r}")
         with np.errstate(divide="ignore"):
             self._set(sigma, s, np.log(p), log_probability_error=4 * EPS)
 

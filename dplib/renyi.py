@@ -153,7 +153,8 @@ def _integer_orders(epsilon_of_order, top):
     array = np.array(values)
     if not np.all(np.isfinite(array)):
         raise ValueError("epsilon_of_order must be finite at every integer order; got inf")
-    fall = np.flatnonzero(np.diff(array) < -1e-9 * array[:-1])
+    # The rounding of a curve near 0 is no fall.
+    fall = np.flatnonzero(np.diff(array) < -1e-9 * array[:-1] - 1e-15)
     if len(fall):
         n = int(fall[0]) + 2
         raise ValueError(

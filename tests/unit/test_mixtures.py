@@ -242,6 +242,13 @@ def test_noise_too_small_for_floats_is_refused(noise):
         Mixture([1.0, 2.0], [0.5, 0.5], noise)
 
 
+@pytest.mark.parametrize("sensitivity, noise", [(5e-324, 1.0), (1e-290, 1e20)])
+def test_sensitivities_too_small_for_floats_are_refused(sensitivity, noise):
+    with pytest.raises(ValueError, match=f"sensitivities must be 0 or at least 1e-300 noise multipliers; got {sensitivity!r}"):
+        Mixture([0.0, sensitivity], [0.5, 0.5], noise)
+    assert Mixture([0.0, 1e-200], [0.5, 0.5], 1e100).hockey_stick(0.0, "add") > 0
+
+
 # --- densities, tails, loss ---------------------------------------------------------------------------------
 
 
