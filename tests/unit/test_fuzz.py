@@ -162,7 +162,7 @@ def test_the_committed_record():
     assert set(kinds) == set(fuzz.SHARES) and cases == sum(kinds.values())
     text = (fuzz_record.RESULTS / "fuzz.txt").read_text(encoding="utf-8")
     assert text == fuzz_record.text(fuzz_record.read())
-    assert len(re.findall(r"(?m)^  wrong: ", text)) == wrong
+    assert not re.search(r"(?m)^  wrong: ", text) and wrong == 0 and cases >= 100_000
 
 
 def test_a_case_is_decided_by_its_name_and_number():
