@@ -105,7 +105,8 @@ def log_tail_difference(x, shift):
     out = np.empty(x.shape)
     # Left of -3 the Mills ratio grows like e^{x^2/2}; work with log Phi there.
     left = x < -3
-    small = shift < 0.1 * (1 + np.maximum(x, 0.0))
+    # There the integral needs shift * |x| to be moderate, and the difference of logarithms has its digits beyond.
+    small = (shift < 0.1 * (1 + np.maximum(x, 0.0))) & (shift * -x < 1)
     remote = x > 1e8
     near, far, left_small, left = (
         ~left & small & ~remote,

@@ -33,6 +33,13 @@ def room(mu, epsilon, log_delta):
     return gaussian.TAIL_ERROR * (1 + abs(float(log_delta))) + 4 * EPS * size * (x + 2)
 
 
+@pytest.mark.parametrize("mu", [1e-8, 1e-4, 0.01, 0.05])
+@pytest.mark.parametrize("epsilon", [-1e-9, -1e-3, -0.3, -1.0, -5.0, -60.0])
+def test_far_below_zero_a_small_shift_counts_over_its_whole_width(mu, epsilon):
+    """The threshold lies thousands of deviations to the left, and the loss still moves across one shift."""
+    assert gaussian.log_delta(mu, epsilon) == pytest.approx(float(exact_log_delta(mu, epsilon)), rel=1e-13, abs=2e-14)
+
+
 @pytest.mark.parametrize("mu", MUS)
 def test_delta_against_fifty_digits(mu):
     """[C-6] For every delta from nearly 1 to 1e-300, and negative epsilon too."""

@@ -161,7 +161,7 @@ def test_confidence_bounds(count, chance, failure, bet, seed):
         assert np.log1p(bet * (found - samples) / 2.0).sum() >= math.log(1 / failure)
     # A coin that gives this average so rarely: the exact binomial bound is never above all of them.
     hits = int(samples.sum() / 2)
-    exact = 2 * stats.beta.ppf(1 - failure, hits + 1, count - hits) if hits < count else 2.0
+    exact = 2 * stats.beta.isf(failure, hits + 1, count - hits) if hits < count else 2.0
     assert betting.chernoff_hoeffding(samples.mean() / 2, count, failure) * 2 >= exact * (1 - 1e-6)
     assert betting.maurer_pontil(samples, 2.0, failure) >= samples.mean()
 
