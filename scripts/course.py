@@ -20,6 +20,7 @@ from pathlib import Path
 import course_notebooks as course
 import course_page
 import notebook_tools as tools
+import one_move
 from tqdm import tqdm
 
 
@@ -83,9 +84,7 @@ def make(root, stem):
     tools.write(student, exercises)
     lines = [f"{json.dumps(name)}: {json.dumps(record)}" for name, record in records.items()]
     text = f'{{"source": "{course.fingerprint(solutions)}", "exercises": {{\n' + ",\n".join(lines) + "\n}}\n"
-    temporary = answers.with_suffix(".partial")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, answers)
+    one_move.write_text(answers, text)
     return len(records)
 
 

@@ -22,6 +22,7 @@ PEERS = ROOT / "benchmarks" / "peers"
 RESULTS = ROOT / "benchmarks" / "results"
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks"), str(PEERS)]
 
+import one_move  # noqa: E402
 import peers_page  # noqa: E402
 from _environments import environment  # noqa: E402
 from questions import LIBRARIES, QUESTIONS  # noqa: E402
@@ -136,8 +137,8 @@ def write(rows, versions):
         "limit_mb": MEGABYTES,
         "rows": sorted(rows, key=lambda row: order.index(row["question"])),
     }
-    (RESULTS / "peers.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (RESULTS / "peers.txt").write_text(listing(record), encoding="utf-8")
+    one_move.write_text(RESULTS / "peers.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    one_move.write_text(RESULTS / "peers.txt", listing(record))
 
 
 def listing(record):
