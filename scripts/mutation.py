@@ -61,6 +61,7 @@ CORE = {
     "one_step": ["test_one_step.py"],
     "calibrate": ["test_calibrate.py"],
     "mechanisms": ["test_mechanisms.py", PROPERTIES],
+    "_composed_rows": ["test_matrix_mechanism.py", BINS],
     "conditional": ["test_conditional.py", BINS],
     "_tails": ["test_conditional.py", BINS],
     "_row_law": ["test_row_law.py", BINS],
@@ -71,7 +72,12 @@ CORE = {
 }
 
 # The test files whose tests a random mutant may meet.
-INDEXED = sorted({file for files in CORE.values() for file in files} | {"test_statements.py", "test_stated_errors.py"})
+INDEXED = sorted(
+    {file for files in CORE.values() for file in files}
+    | {"test_statements.py", "test_stated_errors.py", "test_families.py", "test_accountant_theorems.py", "test_renyi_statements.py"}
+    | {"test_mmcc_statements.py", "test_monte_carlo_statements.py", "test_subsampling_statements.py", "test_bins.py", "test_bin_statements.py"}
+    | {"test_balls_in_bins.py", "test_montecarlo.py", "test_accounting_inputs.py", "test_truth_table.py", "test_points.py", "test_range.py"}
+)
 
 # ------------------------------------------------------------------ one mutant
 
