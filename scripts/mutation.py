@@ -255,7 +255,9 @@ def _one_sampled(index, module, name, key, place, more=()):
     node = dict(functions(ast.parse(source)).values())[place.function]
     tests = more or mutation_index.tests_for(index, module, place.function, node, place.lines)
     try:
-        killed_by, spent = run_mutant(module, changed, tests) if tests else (None, 0.0)
+        # Whole files may take minutes without the mutant too: that is no verdict.
+        seconds = 10 * SECONDS if more else SECONDS
+        killed_by, spent = run_mutant(module, changed, tests, seconds) if tests else (None, 0.0)
     except NoSuchTest:
         # The index knows cases that have other names now: all cases of these tests.
         tests = list(dict.fromkeys(test.partition("[")[0] for test in tests))
