@@ -56,4 +56,5 @@ def binomial_quantile(trials, probability, tail):
 def posterior(probability, exponent):
     """Probability of participation, in (0, 1), after the log odds rose by at most `exponent`; rounded up."""
     raised = special.logit(probability) + exponent + 1e-11 * (1 + np.abs(exponent))
-    return np.clip(special.expit(raised) * (1 + 1e-13), 5e-324, 1.0)
+    # expit may return 0 for every value below the smallest normal float.
+    return np.clip(special.expit(raised) * (1 + 1e-13), np.finfo(float).tiny, 1.0)

@@ -413,10 +413,10 @@ def half_space(gram, epsilon):
                 break
             continue
         best, farthest, omega = moved, value, moved
-    # The threshold is lowered by its rounding, so that the half-space is not too small.
+    # The threshold is lowered by its rounding, so that the half-space is not too small: sums have `bins` terms.
     length = math.sqrt(best @ gram @ best)
     doubt = 1 + (1 + half.max() + epsilon) / length + 2 * half.max() / length**2
-    return best, farthest - 1e-12 * (1 + abs(farthest)) * doubt
+    return best, farthest - (1e-12 + 1e-15 * bins) * (1 + abs(farthest)) * doubt
 
 
 # ------------------------------------------------------------------------------- normals

@@ -314,8 +314,9 @@ class MatrixMechanism:
 
     def _epsilon(self, delta, direction, tail_bound, share, checkpoint, composed):
         slack = 0.1 * _MARGIN * (1 - share) * delta
+        delta_1 = max(share * delta, 5e-324)  # a product that underflows is refused as too rare, not as a 0
         for _ in range(4):
-            groups = self._rows(share * delta, tail_bound, slack, checkpoint)
+            groups = self._rows(delta_1, tail_bound, slack, checkpoint)
             found = [self._side_epsilon(rows, delta, check.side(direction), composed) for rows in groups]
             value, excess = (max(numbers) for numbers in zip(*found))
             if excess <= 1:

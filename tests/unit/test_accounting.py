@@ -2,10 +2,11 @@
 
 import math
 
+import mpmath as mp
 import pytest
 from oracle_cases import cases, load, pair
 
-from dplib import FixedBatchDPSGD, NoBracketError, PoissonDPSGD, accounting, mixtures
+from dplib import FixedBatchDPSGD, NoBracketError, PoissonDPSGD, accounting, gaussian, mixtures
 
 
 def hard(case):
@@ -147,6 +148,22 @@ def test_epsilon_and_delta_are_inverse_over_the_whole_range(delta):
             assert back.lower <= delta * (1 + 1e-7) and back.upper >= delta * (1 - 1e-7)
         else:
             assert back.lower <= delta * (1 + 1e-9)
+
+
+def test_one_round_with_a_delta_near_one_is_inside():
+    """The logarithm is near 0, its rounding is not: against 60 digits."""
+    pair = mixtures.Mixture([0.5, 1.0], [0.1, 0.9], 0.1)
+    with mp.workdps(60):
+        shifts = [mp.mpf(s) for s in pair.shifts]
+        weights = [mp.exp(mp.mpf(w)) for w in pair.log_probabilities]
+        weights[1] = 1 - weights[0]
+        tail = lambda y: mp.erfc(y / mp.sqrt(2)) / 2
+        loss = lambda u: mp.log(mp.fsum(p * mp.exp(a * u - a * a / 2) for a, p in zip(shifts, weights)))
+        u = mp.findroot(lambda u: loss(u) + 0.5, 3.5)
+        exact = mp.log(tail(-u) - mp.exp(0.5) * mp.fsum(p * tail(a - u) for a, p in zip(shifts, weights)))
+        bracket = accounting.log_delta([(pair, 1)], 0.5, "add")
+        assert -0.01 < exact < 0 and bracket.lower <= exact <= bracket.upper
+    assert bracket.width >= 2 * gaussian.TAIL_ERROR  # which is all that its kernel promises
 
 
 def test_a_delta_far_below_the_smallest_float():

@@ -76,3 +76,27 @@ def test_relative_entropy():
     # [N-2.1] the sample sizes that are published for a final delta of 1e-5
     for threshold, samples in ((8e-6, 5.4e7), (9e-6, 2.2e8), (9.5e-6, 9.1e8)):
         assert math.log(1e5) / _betting.relative_entropy(threshold, 1e-5) == pytest.approx(samples, rel=0.02)
+
+
+@pytest.mark.parametrize("chance, bet", [(0.02, 0.9), (0.3, 0.5), (0.5, 0.98)])
+def test_the_crossing_of_a_coin_is_the_least(chance, bet):
+    """A coin loses nearly all that was bet: the capital at the bound is what is needed, and hardly more."""
+    samples = (np.random.default_rng(4).random(5000) < chance).astype(float)
+    upper = _betting.betting(samples, 1.0, 1e-6, bet)
+    capital = np.log1p(bet * (upper - samples)).sum()
+    assert math.log(1e6) <= capital <= math.log(1e6) * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("samples", [10**5, 10**8, 10**10])
+def test_no_head_in_many_tosses_has_a_closed_form(samples):
+    """With the mean 0 the bound is 1 - failure_probability^(1 / samples), however small that is."""
+    truth = -math.expm1(-math.log(1e9) / samples)
+    assert truth <= _betting.chernoff_hoeffding(0.0, samples, 1e-9) <= truth * (1 + 1e-8)
+
+
+def test_maurer_and_pontil_as_published():
+    """Their Theorem 4, with the sample variance of half zeros and half ones by hand: n / (4 (n - 1))."""
+    n, log_term = 2000, math.log(2 / 1e-6)
+    spread = math.sqrt(2 * n / (4 * (n - 1)) * log_term / n)
+    found = _betting.maurer_pontil(np.repeat([0.0, 3.0], n // 2), 3.0, 1e-6)
+    assert found == pytest.approx(3 * (0.5 + spread + 7 * log_term / (3 * (n - 1))), rel=1e-8)

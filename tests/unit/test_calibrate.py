@@ -17,7 +17,7 @@ from dplib import (
     gaussian,
     mixtures,
 )
-from dplib.calibrate import effective_noise
+from dplib.calibrate import _extrapolated, _smallest, effective_noise
 
 CASES = [
     (PoissonDPSGD(1.0, 0.01, 2000), 1.0, 1e-6, "both"),
@@ -240,6 +240,25 @@ def test_adding_without_noise_costs_the_loss_of_never_being_sampled(q, steps, de
     assert limit(epsilon * 0.7) > delta
     found = calibrate(PoissonDPSGD(1.0, q, steps), epsilon=epsilon * 0.7, delta=delta, direction="add")
     assert found.delta(epsilon * 0.7, "add").upper <= delta and found.noise_multiplier > 0.05
+
+
+@pytest.mark.parametrize("tolerance", [1e-8, 2e-4, 1e-2])
+@pytest.mark.parametrize("steep", [0.1, 1.0, 10.0, 100.0])
+def test_a_wrong_first_slope_is_corrected(steep, tolerance):
+    """The root of a curve from a guess half a unit away, on the safe side, in a few steps."""
+    asked = []
+    excess = lambda x: asked.append(x) or -math.expm1(x)
+    for guess in (-0.5, 0.5):
+        asked.clear()
+        root, _ = _smallest(excess, guess, -steep, tolerance)
+        assert 0 <= root <= tolerance and len(asked) <= 16
+
+
+def test_a_parabola_is_extrapolated():
+    """Through three known points, up to one and a half times the last distance; no guess beyond, or from equal places."""
+    known = [(x, 3 * x * x - x + 2) for x in (0.0, -0.5, -1.0)]
+    assert _extrapolated(known, -1.5) == pytest.approx(3 * 1.5**2 + 1.5 + 2)
+    assert _extrapolated(known, -3.0) is None and _extrapolated([known[0], *known], -1.5) is None
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])

@@ -5,6 +5,7 @@ import json
 import math
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -49,6 +50,21 @@ def test_structure_and_pairs_give_the_same_probabilities(separation):
         one, two = (conditional.published_tail(e, 4.0, 0.1, 0.01) for e in (tree, listed))
         # The tree counts all leaves, not only those it shares a node with: never below.
         assert np.all(one >= two - 1e-12) and np.all(one <= 2 * two)
+
+
+@pytest.mark.parametrize("encoder", [matrices.optimal_counting(6), matrices.binary_tree(4), matrices.dense(np.tril(np.ones((5, 5))))])
+def test_where_the_entry_is_zero_the_probability_is_one(encoder):
+    """[M-Alg2] The source's placeholder, in each of the three ways to compute the bounds."""
+    found = conditional.published_tail(encoder, 4.0, 0.1, 0.01)
+    empty = encoder.entries() == 0
+    assert empty.any() and np.all(found[empty] == 1) and np.all((found > 0) & (found <= 1))
+
+
+def test_a_joint_bound_is_never_worse_than_markov():
+    """[A-11] e^w has mean 1 without participations: Pr[w > log(1/tail)] <= tail, however large the norm."""
+    nobody = lambda orders: np.zeros(len(orders))
+    found = _tails.joint_exponents(np.array([0.01, 1.0, 100.0, 1e4]), np.zeros(4), 1e-3, nobody)
+    assert np.all(found <= math.log(1e3) * (1 + 1e-10)) and found[0] < found[1] < found[2]
 
 
 # ------------------------------------------------------------------ aggregated intensity, by enumeration
@@ -505,3 +521,25 @@ def test_numbers_of_a_law_are_what_the_tests_here_assume():
     for t in (0.5, 1.0, 2.5):
         assert laws.weights[0, round(t / 0.1) :].sum() == pytest.approx(masses_at(atoms, masses, t), abs=1e-11)
     assert binomial_numbers(3, 0.5, 1e-9)[0].tolist() == [[0.125, 0.375, 0.375, 0.125]]
+
+
+@pytest.mark.parametrize("encoder", [matrices.identity(4), matrices.optimal_counting(4)])
+def test_participations_may_be_rarer_than_the_slack(encoder):
+    """The first row has nothing but its own participation, however improbable."""
+    [found] = conditional.rows(encoder, 2.0, 1e-14, 1e-6, "joint", slack=1e-12)
+    first, _ = found.pairs[0]
+    assert found.slack <= 1e-12
+    assert first.sensitivities == pytest.approx([0.0, 1.0], rel=1e-14, abs=0) and first.probabilities[1] == pytest.approx(1e-14, rel=1e-6)
+
+
+def test_without_min_separation_there_is_one_group_of_records():
+    """The default is that of the source: every record may take part in every round."""
+    dense = matrices.dense(np.tril(np.ones((4, 4))))
+    assert len(conditional.rows(dense, 4.0, 0.1, 0.01, "joint")) == 1
+    assert len(conditional.rows(dense, 4.0, 0.1, 0.01, "joint", min_separation=2)) == 2
+
+
+def test_a_posterior_below_the_smallest_normal_float_is_rounded_up():
+    """expit returns 0 for the true 2.3e-309."""
+    exact = mpmath.mpf(4.597474422069297e-297) * mpmath.exp(-28.307444847068652)
+    assert float(_tails.posterior(4.597474422069297e-297, -28.307444847068652)) >= exact > 0

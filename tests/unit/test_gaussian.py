@@ -203,6 +203,13 @@ def test_thresholds_far_out(mu, x):
     assert abs(found - exact) <= gaussian.TAIL_ERROR * (1 + abs(exact))
 
 
+@pytest.mark.parametrize("x", [1e120, 9e149])
+def test_the_logarithm_of_delta_is_a_number_far_beyond_where_delta_is_zero(x):
+    """-inf is kept for what is exactly zero, as long as x^2 is far from the largest float."""
+    mu = 9e99 / x
+    assert gaussian.log_delta(mu, 9e99) == pytest.approx(-x * x / 2, rel=1e-13)
+
+
 def test_delta_below_the_smallest_float_is_zero_and_its_logarithm_is_not():
     assert gaussian.delta(1.0, 60.0) == 0.0
     exact = exact_log_delta(1.0, 60.0)

@@ -316,3 +316,134 @@ def test_an_empty_composition_is_refused():
     for ask in (lattice.side_log_delta, lattice.side_epsilon):
         with pytest.raises(ValueError, match="composition must not be empty"):
             ask([], 0.1, "add")
+
+
+# --- the parts, each by what it promises -------------------------------------------------------------
+
+
+class Line:
+    """Stands for a sum whose bound on delta is 1e-3 at epsilon = `root`."""
+
+    def __init__(self, root):
+        self.root = root
+
+    def log_bound(self, epsilon):
+        return math.log(1e-3) + 5 * (self.root - epsilon)
+
+
+def grids(monkeypatch, *roots):
+    """Lattices whose upper and lower bounds are these lines, one after the other; the list of those that were asked for."""
+    asked = []
+
+    def brackets(*_):
+        for upper, lower in roots:
+            asked.append((upper, lower))
+            yield Line(upper), Line(lower)
+
+    monkeypatch.setattr(lattice._Solver, "brackets", brackets)
+    monkeypatch.setattr(lattice._Solver, "refine", lambda *_: None)
+    return asked
+
+
+def test_of_several_brackets_the_narrowest_is_kept(monkeypatch):
+    """A finer grid whose bracket is wider takes nothing away."""
+    grids(monkeypatch, (3.0, 2.0), (2.6, 2.5), (2.7, 2.4))
+    found = lattice.side_log_delta([(PAIRS["uneven"], 3)], 4.0, "remove")
+    assert (found.lower, found.upper) == (Line(2.5).log_bound(4.0), Line(2.6).log_bound(4.0))
+    found = lattice.side_epsilon([(PAIRS["uneven"], 3)], 1e-3, "remove")
+    assert found.lower == pytest.approx(2.5) and found.upper == pytest.approx(2.6)
+
+
+def test_grids_are_refined_until_the_bracket_is_as_narrow_as_asked(monkeypatch):
+    asked = grids(monkeypatch, (3.0, 2.0), (2.51, 2.5), (2.505, 2.505))
+    assert lattice.side_epsilon([(PAIRS["uneven"], 3)], 1e-3, "remove", 0.01).relative_width < 0.01
+    assert len(asked) == 2
+    asked.clear()
+    lattice.side_log_delta([(PAIRS["uneven"], 3)], 4.0, "remove", 0.1)
+    assert len(asked) == 2
+
+
+def test_no_grid_is_computed_twice():
+    """The finest grid is the last one, however much narrower the bracket should be."""
+    solver, steps = lattice._Solver([(PAIRS["uneven"], 3)], "remove", epsilon=2.0), []
+    solver.cells = 4000
+    for _ in solver.brackets(1e-12):
+        steps.append(solver.h)
+        solver.refine(1e6)
+    assert steps == sorted(set(steps), reverse=True) and steps[-1] == solver.finest
+
+
+def test_an_epsilon_of_zero_is_an_answer(monkeypatch):
+    asked = grids(monkeypatch, (-1.0, -2.0), (-1.5, -1.6))
+    found = lattice.side_epsilon([(PAIRS["uneven"], 3)], 1e-3, "remove")
+    assert found.lower == found.upper == 0 and len(asked) == 1
+
+
+def test_added_losses_that_nothing_can_make_up_for_are_not_summed():
+    """The other rounds gain at most -log p_0 each: a loss below minus that never leads to a positive sum."""
+    parts = [(mixtures.binomial(1, 0.1, 0.5), 2), (mixtures.binomial(1, 0.05, 0.5), 1)]
+    most = -2 * math.log(0.9) - math.log(0.95)
+    for step, own in zip(lattice._Solver(parts, "add", epsilon=0.1).steps, (0.9, 0.95)):
+        assert step.low == pytest.approx(-(most + math.log(own)), rel=1e-6)
+        assert step.log_low_tail == -math.inf
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_panels_cover_the_window_in_any_number_of_parts(direction, size, monkeypatch):
+    step = _lattice_law.Step(PAIRS["group"], 1, direction, math.log(1e-9))
+    h = 0.3
+    [(whole, _)] = step.panels(h, 0.0)
+    monkeypatch.setattr(_lattice_law, "_CUTS", size)
+    parts = [edges for edges, _ in step.panels(h, 0.0)]
+    assert parts[0][0] == step.u_low and parts[-1][-1] == step.u_high
+    assert all(first[-1] == second[0] for first, second in zip(parts, parts[1:]))
+    assert np.abs(np.subtract.outer(whole, np.concatenate(parts))).min(axis=1).max() < 1e-9
+
+
+def test_repair_of_tilted_masses_is_the_tilt_of_repaired_masses():
+    """A tilt multiplies every mass by e^(c loss), before as after."""
+    rng = np.random.default_rng(6)
+    h, c = 0.1, 3.0
+    tilt = np.exp(c * h * np.arange(40))
+    for _ in range(20):
+        merged = rng.random(40) ** 2 + 0.1
+        miss = merged * np.expm1(rng.uniform(-0.3, 0.3, 40) * h)
+        plain = _lattice_law.repair(merged, miss, h, 0.0)
+        assert np.allclose(_lattice_law.repair(merged * tilt, miss * tilt, h, c), plain * tilt, rtol=1e-9, atol=1e-12 * tilt)
+
+
+def test_frequencies_left_out_count_as_zero():
+    """Also where they are but a few: the sum on the masses is that of the closed form."""
+    rng = np.random.default_rng(7)
+    size, c, h = 64, 2.0, 0.1
+    power = np.exp(rng.normal(size=33) + 2j * math.pi * rng.random(33))
+    power[[0, -1]] = power[[0, -1]].real
+    for left in ([10], [3, 4, 20], list(range(5, 25))):
+        frequencies = np.delete(np.arange(33), left)
+        series, masses = (kind(frequencies, power[frequencies], size, c, h) for kind in (_lattice_sum._Series, _lattice_sum._Masses))
+        for n, rest in ((0, 0.0), (17, 0.03), (60, h)):
+            assert masses.at(n, rest) == pytest.approx(series.at(n, rest), rel=1e-11, abs=1e-12)
+
+
+@pytest.mark.parametrize("c", [1.0, 20.0, 60.0])
+def test_the_rounding_allowance_covers_the_error_of_tilted_masses(c):
+    """The exponent c * loss rounds in proportion to its size: a cell's tilted Q-mass against long arithmetic."""
+    mixture, h = mixtures.Mixture([0.5, 1.0], [0.5, 0.5], 2.0), 0.0625
+    step = _lattice_law.Step(mixture, 1, "remove", -700.0)
+    one = _lattice_law.Law(step, h, c)
+    allowance = _lattice_sum._rounding(one, 2**12)
+    with mpmath.workdps(40):
+        atoms = [(mpmath.mpf(float(a)), mpmath.mpf(float(p))) for a, p in zip(mixture.shifts, mixture.probabilities)]
+        loss = lambda u: mpmath.log(mpmath.fsum(p * mpmath.exp(a * (u - a / 2)) for a, p in atoms))
+
+        def edge(level):
+            guess = float(mixture.inverse_log_ratio(np.array([float(level)]))[0])
+            return mpmath.findroot(lambda u: loss(u) - level, guess)
+
+        place = int(np.argmax(one._merged))
+        level = mpmath.mpf(one.offset) + mpmath.mpf(h) * (one.first + place)
+        low, high = edge(level - mpmath.mpf(h) / 2), edge(level + mpmath.mpf(h) / 2)
+        q = mpmath.ncdf(-low) - mpmath.ncdf(-high)
+        exact = mpmath.exp((c + 1) * level - one.scale) * q
+        assert abs(float(one._merged[place] / exact) - 1) <= allowance < 1e-9

@@ -293,6 +293,32 @@ def test_what_a_jump_misses():
         assert abs((math.exp(value) if value > -math.inf else 0.0) - max(linear.mean(), 0)) < 5 * error
 
 
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("request_", [(24, 1.21, 0.7), (128, 1.4, 3.0), (1000, 0.5, 1.0)])
+def test_what_is_outside_the_window(request_, side):
+    """[A-16] Tails by panels lie above the quadrature, by less than a half; the cut is a bound and negligible."""
+    bins, d, epsilon = request_
+    plan = _lognormal._Plan(*request_, side, gaussian.log_delta(math.sqrt(d), epsilon))
+    whole = plan.log_moment(plan.theta)[0]
+    for tails in (plan.log_left[-1], plan.log_right[0]):
+        assert whole <= tails <= whole + math.log(1.5)
+    law = _lognormal_grid.Law(plan, plan.cells(1e-3))
+    cut = np.logaddexp(plan.log_left[law.low], plan.log_right[law.high])
+    # One coordinate outside, the others anywhere: Chernoff at theta, e^(theta y) >= e theta y.
+    logs = math.log(bins) + cut + (bins - 1) * np.logaddexp(law.log_moment, cut)
+    chernoff = logs - plan.sign * plan.theta - 1 - math.log(plan.theta)
+    assert chernoff <= plan.log_cut(law) <= plan.log_answer - _lognormal._CUT + 1
+
+
+def test_what_remove_loses_beyond_a_level():
+    """[A-16] E[S; some Z_j > z] = b E X (1 - q p^(b-1)), with p = P(Z <= z) and q = P(Z <= z - root)."""
+    for bins, d, z in ((2, 0.01, 4.0), (3, 0.04, 5.0), (10, 1.0, 6.0)):
+        plan = _lognormal._Plan(bins, d, 0.5, "remove", gaussian.log_delta(math.sqrt(d), 0.5))
+        log_p, log_q = special.log_ndtr(z), special.log_ndtr(z - math.sqrt(d))
+        exact = math.log(bins) + plan.log_mean + math.log(-math.expm1(log_q + (bins - 1) * log_p))
+        assert exact <= plan.log_beyond(z) <= exact + 1e-4
+
+
 # ------------------------------------------------------------------ ends of the range
 
 

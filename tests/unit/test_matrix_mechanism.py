@@ -5,7 +5,9 @@ import json
 import math
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ from dplib import (
     mixtures,
     truth,
 )
-from dplib.results import NoBracketError, UpperBound
+from dplib.results import Bracket, NoBracketError, UpperBound
 
 DATA = json.loads((Path(__file__).resolve().parents[1] / "data" / "mmcc.json").read_text(encoding="utf-8"))
 COUNTING = matrices.optimal_counting(8)
@@ -219,6 +221,17 @@ def test_far_out_deltas_take_few_steps(monkeypatch):
     assert run.epsilon(found, "remove").upper == pytest.approx(3.0, rel=1e-3)
 
 
+@pytest.mark.parametrize("epsilon, noise", [(1.0, 3), (0.3, 5)])
+def test_ordinary_deltas_take_few_steps(epsilon, noise, monkeypatch):
+    """A share that is asked for is found by secants, not by halving an interval."""
+    built = []
+    rows = conditional.rows
+    monkeypatch.setattr(conditional, "rows", lambda *a, **k: built.append(1) or rows(*a, **k))
+    encoder = matrices.optimal_counting(64)
+    run = MatrixMechanism(encoder, noise * float(encoder.column_norms()[0]), 1 / 64, tail_bound="joint", tail_share=0.1)
+    assert 1e-3 < run.delta(epsilon, "remove").upper < 0.1 and len(built) <= 8
+
+
 def test_more_noise_and_less_sampling_cost_less():
     encoder = matrices.optimal_counting(24)
     spent = lambda sigma, p: MatrixMechanism(encoder, sigma, p, tail_bound="joint").epsilon(1e-6, "remove").upper
@@ -313,6 +326,13 @@ def test_calibration_of_special_targets():
         calibrate(MatrixMechanism(COUNTING, 1.0, 0.1), epsilon=1.0, delta=1e-5, method="renyi")
     with pytest.raises(NoBracketError, match="pooled"):
         calibrate(MatrixMechanism(COUNTING, 1.0, 0.1, tail_bound="pooled"), epsilon=1.0, delta=1e-5)
+
+
+def test_a_column_of_hardly_any_norm_changes_nothing_in_the_calibration():
+    """The search begins and ends where the largest column says."""
+    encoder = matrices.dense(np.diag([1.0, 1e-12]))
+    found = calibrate(MatrixMechanism(encoder, 1.0, 1.0), epsilon=1.0, delta=1e-5).noise_multiplier
+    assert found == pytest.approx(1 / gaussian.calibrate(1.0, 1e-5), rel=3e-4)
 
 
 # ------------------------------------------------------------------ bad input
@@ -422,6 +442,42 @@ def test_where_no_accountant_closes_convexity_answers(direction, monkeypatch):
     assert len(asked) == 1 and 0 < bound.upper < 1e-3
 
 
+@pytest.mark.parametrize("p, count", [(1e-3, 1), (1e-7, 3), (0.3, 4)])
+def test_the_bound_by_convexity_is_rounded_to_the_safe_side(p, count, monkeypatch):
+    """The Gaussian pair is asked for a delta which times P(any participation) is at most delta, and its upper end counts."""
+    asked = []
+    answer = lambda pair, delta, side: asked.append(delta) or Bracket(1.0, 2.0, "stub")
+    monkeypatch.setattr(_composed_rows.accounting, "epsilon", answer)
+    stuck = _composed_rows.Composed()
+    stuck.hopeless = True
+    with mpmath.workdps(40):
+        taken = 1 - (1 - mpmath.mpf(p)) ** count
+        for delta in np.geomspace(1e-290, 0.5 * float(taken), 60):
+            assert stuck.epsilon([(mixtures.binomial(1, p, 1.0), count)], float(delta), "remove", 1e-6) == 2.0
+            assert 0.99999 < asked[-1] * taken / mpmath.mpf(float(delta)) < 1
+
+
+def test_the_mean_loss_is_bounded_from_below():
+    """E[loss] under P is at least t E[u] - log E_Q e^(tu) = m^2 / 2 at t = m, the mean shift; with equality for one sensitivity."""
+    assert _composed_rows.mean_loss([(mixtures.Mixture([1.5], [1.0], 0.5), 4)]) == pytest.approx(18.0)
+    for mixture in (mixtures.binomial(1, 0.9, 2.0), mixtures.binomial(5, 0.3, 1.0)):
+        x = np.linspace(-30.0, 40.0, 20_001)
+        mean = 7 * float(mixture.density(x) @ mixture.loss(x)) * (x[1] - x[0])
+        assert 0.5 * mean < _composed_rows.mean_loss([(mixture, 3), (mixture, 4)]) <= mean
+
+
+def test_truncation_costs_most_when_adding(monkeypatch):
+    """A mass left out of P lowers e^epsilon P: delta_1, the rows' delta and e^epsilon times that mass add up."""
+    pairs = [(mixtures.binomial(1, 0.1, 1.0), 5)]
+    rows = SimpleNamespace(pairs=pairs, delta_1=1e-4, slack=1e-3, tail_bound="stub")
+    monkeypatch.setattr(conditional, "rows", lambda *arguments, **options: [rows])
+    run, epsilon = MatrixMechanism(COUNTING, 1.0, 0.1), 0.4
+    for direction, cost in (("remove", 1e-3), ("add", 1e-3 * math.exp(epsilon))):
+        total, value, _ = run._total(1e-4, epsilon, direction, "joint", None, _composed_rows.Composed())
+        assert value == pytest.approx(accounting.delta(pairs, epsilon, direction).upper, rel=1e-4)
+        assert total == pytest.approx(1e-4 + value + cost, rel=1e-12)
+
+
 def test_a_void_delta_is_not_searched_for(monkeypatch):
     """With hardly any noise delta is 1: one composition for each tail bound, and no second share of delta."""
     asked, compose = [], accounting.delta
@@ -449,3 +505,5 @@ def test_a_bad_event_that_is_too_rare_is_refused():
             conditional.rows(matrices.binary_tree(4), 4.0, 0.1, 5e-324, tail_bound)
     with pytest.raises(NoBracketError, match="the least"):
         conditional.published_tail(COUNTING, 4.0, 0.1, 1e-310)
+    with pytest.raises(NoBracketError, match="1e-300 is the least"):
+        MatrixMechanism(matrices.identity(3), 1.0, 0.1).epsilon(5e-324)

@@ -296,6 +296,32 @@ def test_loss_of_many_components(u):
     assert pair.loss(around) == pytest.approx(one_by_one, rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.parametrize("share", [1e-2, 1e-6])
+def test_weights_off_by_their_error_move_the_loss_by_no_more_than_its_own(share):
+    """Near R = 1 both what lifts the ratio (one weight too large) and what lowers it (the other too small) count."""
+    error, shifts, u = 1e-8, np.array([0.0, 3.0, 20.0]), 3.0
+    lifted = share / math.expm1(3 * u - 4.5)  # R(u) = 1 - share + lifted * e^4.5 = 1
+    logs = np.log([1 - share - lifted, lifted, share])
+    pair = Mixture._from_logs(1.0, shifts, logs, error)
+    wrong = Mixture._from_logs(1.0, shifts, logs + np.array([0.0, error, -error]), error)
+    value, slope = pair.log_ratio_and_slope(np.array([u]))
+    assert abs(value[0]) < 1e-6 * share
+    moved = abs(wrong.log_ratio(np.array([u])) - value)[0]
+    assert moved > 1.9 * share * error
+    assert moved <= pair.log_ratio_error(value, slope, np.array([u]))[0]
+
+
+@pytest.mark.parametrize("sigma", [0.5, 3.0, 30.0, 300.0])
+def test_the_variance_bound_sums_the_whole_series(sigma):
+    """The second moment of the weights 1, 2 e^{-t i (i - 1) / 2} in many more terms: at most 2e-9 below the bound."""
+    pair = mixtures.binomial(1000, 0.4, sigma)
+    t = (pair.shifts[1] - pair.shifts[0]) ** 2
+    i = np.arange(1.0, 20 + 40 / math.sqrt(t))
+    weights = 2 * np.exp(-t * i * (i - 1) / 2)
+    exact = t * math.fsum(i * i * weights) / (1 + math.fsum(weights))
+    assert exact <= pair.variance_bound <= exact * (1 + 2e-9)
+
+
 @pytest.mark.parametrize("q", [1e-3, 1e-9, 1e-15])
 def test_a_tiny_loss_keeps_its_digits(q):
     pair = mixtures.binomial(1, q, 1.0)

@@ -285,6 +285,33 @@ def test_mass_outside_the_cells_is_covered(direction):
                 assert math.log(plain.sum() * STEP) <= cells.log_line(c, frequency, v)
 
 
+@pytest.mark.parametrize("height", [0.0, 0.4])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_mass_on_either_side_of_the_cells_is_covered(direction, height):
+    """Cells that end before the integrand does, at one end or at the other."""
+    side = rare._Side(SPLIT[0], 5, direction)
+    beyond = STEP * (np.arange(4000) + 0.5)
+    for c in (0.7, 2.0):
+        reach = (1 + c) * side.largest if side.sign > 0 else 0.0
+        for low, high in ((-16.0, reach + 0.3), (-16.0, reach + 2.0), (-3.0, reach + 10.0), (0.5, reach + 10.0)):
+            cells = rare._Cells(side, rare._Part("all"), low, high, 0.05)
+            v = height * side.highest(cells.part)
+            outside = np.append(low - beyond, high + beyond)
+            exact = np.abs(integrand(side, cells.part, c, outside, v, 0.0)).sum() * STEP
+            assert math.log(exact) <= cells.log_outside(c, v)
+
+
+def test_mass_outside_is_covered_where_the_bound_is_attained():
+    """Far to the left R is p_0: there is no room but that for the rounding of the exponents."""
+    side, c, low = rare._Side(mixtures.binomial(1, 0.05, 0.3), 5, "add"), 2.0, -9.0
+    cells = rare._Cells(side, rare._Part("all"), low, 10.0, 0.05)
+    with mp.workdps(30):
+        a, p = mp.mpf(float(side.mixture.shifts[-1])), mp.mpf(0.05)
+        weight = lambda u: mp.npdf(u) * (1 - p + p * mp.exp(a * u - a * a / 2)) ** -c
+        exact = mp.log(mp.quad(weight, [-40, -20, -12, -10, low]))
+    assert exact <= cells.log_outside(c) <= exact + 1e-5
+
+
 @pytest.mark.parametrize("mixture", SPLIT)
 def test_argument_and_modulus_on_a_line(mixture):
     """[A-9] Below pi / a_max the argument lies in [0, pi) and increases; below half of it so does |R|."""
@@ -304,6 +331,13 @@ def test_argument_and_modulus_on_a_line(mixture):
     # Above pi / a_max the argument turns back: the condition cannot be dropped.
     high = np.exp(np.multiply.outer(u + 1.3j * math.pi / largest, mixture.shifts) - mixture.shifts**2 / 2)
     assert np.angle(high @ mixture.probabilities).min() < -0.5
+
+
+@pytest.mark.parametrize("kind", ["tail", "bulk", "all"])
+def test_steepness_is_the_slope_of_the_share(kind):
+    part, u, h = rare._Part(kind, 1.3, 0.4), np.linspace(-3, 6, 37), 1e-5
+    slope = (part.log_share(u + h) - part.log_share(u - h)) / (2 * h)
+    assert part.steepness(u) == pytest.approx(np.abs(slope), rel=1e-6, abs=1e-6)
 
 
 def test_share_off_the_real_line():
@@ -442,8 +476,8 @@ def test_upper_moments_are_above_the_moments():
 # --- rounding: the same sums in 40 digits ----------------------------------------------------------------
 
 
-def exact_transform(nodes, q, y, k):
-    """The trapezoid sum of `nodes` at frequency y, in 40 digits; Bernoulli(q) sensitivity, k = 1."""
+def exact_transform(nodes, q, y, least=-120):
+    """The trapezoid sum of `nodes` at frequency y, in 40 digits; Bernoulli(q) sensitivity, exponents from `least` on."""
     side, part, v = nodes.cells.side, nodes.cells.part, nodes.v
     with mp.workdps(40):
         q, a, c = mp.mpf(q), mp.mpf(float(side.mixture.shifts[-1])), mp.mpf(nodes.c)
@@ -453,7 +487,7 @@ def exact_transform(nodes, q, y, k):
             z = mp.mpc(first + i * step, v if side.sign > 0 else -v)
             ratio = mp.log(1 - q + q * mp.exp(a * z - a * a / 2))
             term = power * ratio - z * z / 2
-            if abs(term.real) > 120 and term.real < 0:
+            if term.real < least:
                 continue
             if part.kind != "all":
                 term = mp.exp(term) * mp.erfc(-part.sign * (z - mp.mpf(part.centre)) / mp.mpf(part.width) / mp.sqrt(2)) / 2
@@ -480,8 +514,47 @@ def test_rounding_allowance(q, sigma, rounds, epsilon, direction):
                 y = whole.spacing * n
                 got = nodes.transform(whole.spacing, n, 1, scale)[0]
                 with mp.workdps(40):
-                    exact = complex(exact_transform(nodes, q, y, 1) / mp.exp(mp.mpf(scale)))
+                    exact = complex(exact_transform(nodes, q, y) / mp.exp(mp.mpf(scale)))
                 assert abs(got - exact) <= (constant + slope * y) / 5
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_rounding_allowance_where_all_nodes_are_far_out(direction):
+    """u^2 / 2 has lost digits there: against 40 digits, on a higher line."""
+    q = 0.1
+    side = rare._Side(mixtures.binomial(1, q, 1.0), 3, direction)
+    cells = rare._Cells(side, rare._Part("all"), -34.0, 12.0, 0.05)
+    nodes = rare._Nodes(cells, 0.8, 3.0, 30.0, cells.log_moment(0.8) - 20, 0.1)
+    for name in ("u", "base", "loss", "slope", "share"):
+        setattr(nodes, name, getattr(nodes, name)[:40])
+    assert nodes.v > 0 and nodes.u[-1] < -30
+    scale = nodes.log_moment(0.8)
+    constant, slope = nodes.rounding(0.8, scale)
+    for n in (1, 10):
+        got = nodes.transform(3.0, n, 1, scale)[0]
+        with mp.workdps(40):
+            exact = complex(exact_transform(nodes, q, 3.0 * n, -1000) / mp.exp(mp.mpf(scale)))
+        assert abs(got - exact) <= (constant + slope * 3.0 * n) / 5
+
+
+def test_errors_of_all_frequencies_in_the_worst_phase_are_covered(monkeypatch):
+    """A transform that is off by a millionth at every frequency, always in the direction of delta."""
+    epsilon, off = 0.02, 1e-6
+    whole = integral_of(mixtures.binomial(1, 0.5, 2.0), 1, epsilon, "add")
+    right, transform = whole.terms, rare._Nodes.transform
+
+    def wrong(nodes, spacing, first, count, log_scale):
+        y = spacing * np.arange(first, first + count)
+        z = whole.c + 1j * y
+        worst = np.exp(1j * y * epsilon) * z * (z + 1) / np.abs(z * (z + 1))
+        return transform(nodes, spacing, first, count, log_scale) + off * worst
+
+    monkeypatch.setattr(rare._Nodes, "transform", wrong)
+    monkeypatch.setattr(rare._Nodes, "error", lambda nodes, log_scale: off)
+    monkeypatch.setattr(rare._Nodes, "rounding", lambda nodes, c, log_scale: (0.0, 0.0))
+    whole._sum()
+    moved = whole.spacing / math.pi * float(((whole.terms - right) * np.exp(-1j * whole.y * epsilon)).real.sum())
+    assert 0.9 * whole.error <= moved <= whole.error
 
 
 def test_the_difference_of_powers_keeps_its_digits():
@@ -541,6 +614,15 @@ def test_a_useless_choice_does_not_hide_a_good_one(monkeypatch):
     asked.clear()
     with pytest.raises(NoBracketError, match="first choice fails"):
         rare._Integral(side, 0.6)
+
+
+@pytest.mark.parametrize("q, rounds, delta, direction", [(1e-3, 100, 1e-6, "remove"), (0.05, 5, 1e-6, "add")])
+def test_epsilon_costs_a_few_integrals(q, rounds, delta, direction, monkeypatch):
+    """Newton's method leads to the root: nodes and split are chosen anew two or three times, not for a bisection."""
+    built, integral = [], rare._Integral
+    monkeypatch.setattr(rare, "_Integral", lambda *arguments: built.append(1) or integral(*arguments))
+    assert rare.side_epsilon(mixtures.binomial(1, q, 1.0), rounds, delta, direction).lower > 0
+    assert len(built) <= 3
 
 
 def test_the_entry_asks_it_first():

@@ -73,6 +73,21 @@ def test_quadrature_bounds_are_not_vacuous(monkeypatch):
     assert seen >= 4
 
 
+def test_the_integral_on_a_shifted_line_is_bounded():
+    """int |phi R^w|(u + ia) du, w < 0, by a sum over complex numbers; for small shifts it is nearly e^(a^2 / 2) int phi R^w."""
+    for sigma, s in ((20.0, 2.0), (1.0, 4.5), (0.5, 1.5)):
+        side = _moments.Moments(mixtures.binomial(1, 0.2, sigma))
+        integral = _moments._Quadrature(side, s, -1)
+        integral.step = 2.0**-4
+        u, t, m = side.grid(8, *integral._window(40.0))
+        lines = min(1.2 / math.sqrt(side.variance), 12.0) * np.array([0.25, 0.5, 1.0])
+        for a, bound in zip(lines, integral._log_lines(u, t, m, lines)):
+            z = u + 1j * a
+            ratio = 0.8 + 0.2 * np.exp(side.top * z - side.top**2 / 2)
+            logs = (a * a - u * u) / 2 - s * np.log(np.abs(ratio)) - math.log(2 * math.pi) / 2
+            assert float(mixtures.log_sum_exp(logs)) + math.log(integral.step) <= bound + 1e-12
+
+
 def test_truncation_bound_covers_what_is_left_out():
     """Narrow windows: the missing part is below `_log_outside`, in both directions."""
     for sign in (1, -1):
@@ -217,7 +232,7 @@ def test_limit_of_large_orders():
     assert add.upper < -math.log1p(-q) < add.upper * 1.001
 
 
-@pytest.mark.parametrize("k, q, sigma, order", [(1, 0.1, 0.3, 64.5), (3, 0.4, 0.7, 40.0), (5, 0.02, 1.0, 20.0)])
+@pytest.mark.parametrize("k, q, sigma, order", [(1, 0.1, 0.3, 64.5), (3, 0.4, 0.7, 40.0), (5, 0.02, 1.0, 20.0), (8, 0.2, 0.5, 1e4)])
 def test_one_component_bracket_agrees_with_the_quadrature(k, q, sigma, order):
     """Minkowski's inequality in one line against the integral; both certified, both narrow."""
     side = _moments.Moments(mixtures.binomial(k, q, sigma))

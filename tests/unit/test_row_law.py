@@ -203,3 +203,34 @@ def test_no_mass_is_lost():
         laws.add(value, numbers, beyond)
         assert laws.weights.sum(axis=1) + laws.overflow == pytest.approx([1, 1], abs=1e-12)
     assert np.all(laws.overflow > 0.5 * beyond)
+
+
+def test_the_stated_error_covers_the_rounding_of_a_law():
+    """200 coins at grid points, against the same sums of the same floats in 60 digits."""
+    rng = np.random.default_rng(9)
+    chances, size = rng.uniform(0.05, 0.6, 200), 120
+    laws = RowLaws(1, 1.0, size, 3.0, 6.0)
+    with mpmath.workdps(60):
+        exact = [mpmath.mpf(1)] + [mpmath.mpf(0)] * size
+        for chance in chances:
+            laws.add(1.0, _row_law.bernoulli_numbers([chance]))
+            p = mpmath.mpf(float(chance))
+            exact = [(1 - p) * old + p * below for old, below in zip(exact, [mpmath.mpf(0), *exact])]
+        logs = [mpmath.log(value / mpmath.fsum(exact)) for value in exact]
+    [mixture] = laws.mixtures()
+    found = mixture.log_probabilities[mixture.log_probabilities > -100]
+    errors = [abs(float(mpmath.mpf(float(a)) - b)) for a, b in zip(found, logs[-len(found) :])]
+    assert 0 < max(errors) <= mixture.log_probability_error < 1e-10
+
+
+@pytest.mark.parametrize("excess", range(1, 9))
+def test_what_is_on_the_grid_up_to_rounding_is_not_lowered(excess):
+    """A position a few floats above a grid point counts as that point, whose sensitivity covers it."""
+    value = 3.0
+    for _ in range(2 * excess):
+        value = np.nextafter(value, 4.0)
+    laws = RowLaws(1, 1.0, 4, 2.0, 6.0)
+    laws.add(value, _row_law.bernoulli_numbers([0.3]))
+    [mixture] = laws.mixtures()
+    assert laws.weights[0] == pytest.approx([0.7, 0, 0, 0.3, 0]) or laws.shortfall[0] > 0
+    assert mixture.sensitivities[-1] >= value

@@ -177,6 +177,13 @@ def test_common_direction():
         assert 0.9 * math.sqrt(closest.fun) <= slope <= math.sqrt(closest.fun) * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("size", [2, 6])
+def test_common_direction_lowers_the_bound(size):
+    """[A-15] On such lines log w cannot stay where the payoff is large."""
+    for gram in (bands(16, 5, 0.7), np.full((5, 5), 0.5), np.eye(4) * 2):
+        assert remove(gram, 0.3, size, common=True).bound < 0.9 * remove(gram, 0.3, size).bound
+
+
 @pytest.mark.parametrize(("size", "slope"), [(2, 0.5), (6, 0.1), (14, 0.17), (14, 1.0), (40, 5.0), (3, 0.0)])
 def test_line_peak(size, slope):
     """[A-15] No loss that rises at least with `slope` has a larger lattice average of its payoff; some come close."""
@@ -457,3 +464,8 @@ def test_workers_do_not_matter():
     alone = _certificate.certify(gram, 0.8, "remove", 3 * 4096, 1e-3, 0, tuple_size=4)
     with joblib.parallel_config(backend="threading", n_jobs=2):
         assert _certificate.certify(gram, 0.8, "remove", 3 * 4096, 1e-3, 0, tuple_size=4) == alone
+
+
+def test_sizes_of_tuples_increase():
+    """The search for the best size goes from one to its neighbours: it needs them in order, each once."""
+    assert list(_certificate._SIZES) == sorted(set(_certificate._SIZES)) and _certificate._SIZES[0] == 1
