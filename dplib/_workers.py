@@ -6,6 +6,7 @@
 Handing out work costs a millisecond here and ten on a cluster, so that quick items travel in batches, whose
 size follows from the time that the finished ones took. A worker that dies takes only its batches with it, and
 these are run again. On Dask the cluster's own client is used: joblib waits forever for a task whose workers keep dying.
+It also waits forever for the rest of a result whose process was killed while it was writing it; `_guard` ends that.
 Where the calling process is killed its workers follow it, as those of Dask do by themselves.
 """
 
@@ -23,7 +24,8 @@ from itertools import islice
 _SECONDS = 0.5  # of work in a batch
 _GROWTH = 16  # of a batch over the last one: the first items may be the quick ones
 _DEATHS = 3  # in a row, without a result in between
-_LOOK = 0.5  # seconds between two looks whether the parent is alive
+_LOOK = 0.5  # seconds between two looks whether the parent is alive, or the workers are
+_STUCK = 4  # looks at a dead worker that joblib has not noticed: it does so at once where it can
 
 
 class Failed(Exception):
@@ -135,16 +137,40 @@ def _spread(function, items, batches):
     run, here = joblib.delayed(_labelled), os.getpid()
     calls = (run(here, batch, function, [items[i] for i in batch]) for batch in batches)
     if getattr(backend, "supports_return_generator", False):
-        results = joblib.Parallel(return_as="generator_unordered", batch_size=1)(calls)
+        parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+        results, over = parallel(calls), threading.Event()
+        threading.Thread(target=_guard, args=(parallel._backend, over), daemon=True).start()
         try:
             yield from results
         finally:
+            over.set()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that what was under way is lost: we know
                 results.close()
         return
     while part := list(islice(calls, 2 * batches.workers)):
         yield from joblib.Parallel(batch_size=1)(part)
+
+
+def _guard(backend, over):
+    """Break a pool of processes that waits for the rest of a result from a worker that is dead.
+
+    The pipe ends only when nobody can write to it any more, neither another worker nor this process.
+    """
+    from multiprocessing.connection import wait
+
+    looks = 0
+    while not over.wait(_LOOK):
+        pool = getattr(backend, "_workers", None)
+        if not hasattr(pool, "_result_queue") or pool._flags.broken is not None:
+            return
+        workers = list(pool._processes.values())
+        looks = looks + 1 if wait([worker.sentinel for worker in workers], timeout=0) else 0
+        if looks == _STUCK:
+            for worker in workers:
+                worker.terminate()
+            pool._result_queue._writer.close()
+            return
 
 
 def _on_dask(client, function, items, batches):

@@ -1,9 +1,11 @@
 """Sweeps: the same results wherever they run, after interruptions, and when workers are killed midway."""
 
+import gc
 import json
 import logging
 import os
 import signal
+import struct
 import sys
 import threading
 import time
@@ -147,6 +149,26 @@ def test_a_killed_process_loses_nothing(tmp_path):
     with joblib.parallel_config(backend="loky", n_jobs=2):
         found = sweep(partial(kills_its_process, marker=str(marker)), range(10), batch_size=1)
     assert found == list(range(10)) and marker.exists()
+
+
+def dies_while_it_writes(setting, marker):
+    """Once: the length of a result of a thousand bytes, ten of them, and the end."""
+    if setting == 3 and not marker.exists():
+        marker.touch()
+        from joblib.externals.loky.backend.queues import SimpleQueue
+
+        [results_queue] = [found for found in gc.get_objects() if isinstance(found, SimpleQueue)]
+        results_queue._wlock.acquire()
+        os.write(results_queue._writer.fileno(), struct.pack("!i", 1000) + bytes(10))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return setting
+
+
+def test_a_process_killed_in_the_middle_of_a_result(tmp_path):
+    """joblib alone waits forever for the rest."""
+    with joblib.parallel_config(n_jobs=2, backend="loky"):
+        found = dict(_workers.unordered(partial(dies_while_it_writes, marker=tmp_path / "marker"), range(40), batch_size=1))
+    assert (tmp_path / "marker").exists() and found == {n: n for n in range(40)}
 
 
 def test_a_task_that_always_kills_its_process_is_named(monkeypatch):
