@@ -104,6 +104,9 @@ def main():
     table, large = [r for r in rows if r["batches"] < LARGE[1]], [r for r in rows if r["batches"] == LARGE[1]]
     report.claim("slowest setting of the table", max(r["wall s"] for r in table), at_most=5, unit="s")
     report.claim("most memory", max(r["MB"] for r in table), at_most=1000, unit="MB")
+    seconds = {(r["epochs"], r["batches"]): r["wall s"] for r in table}
+    growth = max(seconds[epochs, 128] / seconds[epochs, 32] for epochs, batches in seconds if batches == 32)
+    report.claim("128 batches instead of 32: times as long, the largest", growth, at_most=4)
     report.claim("b = 512: time", large[0]["wall s"], at_most=40, unit="s")
     report.claim("b = 512: memory", large[0]["MB"], at_most=2000, unit="MB")
     above = max(100 * (r["RMSE"] / r["to reach"] - 1) for r in table if r["to reach"])

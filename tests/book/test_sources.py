@@ -1,5 +1,7 @@
 """The pages on the sources, errata and ledger, are complete; each of their rules is seen to fail."""
 
+import json
+
 import notebook_tools as tools
 import pytest
 import source_checks
@@ -86,6 +88,26 @@ def test_errata_fault_is_seen(old, new, seen):
     assert old in ERRATA
     problems = source_checks.errata_problems(ERRATA.replace(old, new))
     assert any(problem.startswith(seen) or seen in problem for problem in problems), problems
+
+
+def test_times_follow_their_benchmarks():
+    """Any number of the table would do for the test above; here each is the one that the sentence means."""
+    found = {
+        name: json.loads((tools.ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("optimization", "mmcc_speed")
+    }
+    claims = {(name, c["what"].strip()): c["measured"] for name in found for c in found[name]["claims"]}
+    seconds = [row["wall s"] for row in found["optimization"]["tables"]["Seconds, memory and errors"][:-1]]
+    ours = claims["mmcc_speed", "published bound, 2,048 rounds"]
+    theirs = ours * claims["mmcc_speed", "dp_accounting row by row over ours"]
+    for text in (
+        f"| {min(seconds):.1f} to {max(seconds):.1f} s on one processor core,",
+        f" {claims['optimization', 'most memory']:.0f} MB for the setting that ran out",
+        f"**faster by a factor of {int(claims['optimization', 'times faster than the V100, the smallest'])} or more**",
+        f"at most {claims['optimization', '128 batches instead of 32: times as long, the largest']:.2f} times as long",
+        f"| {ours:.1f} s on one processor core with the published bound; about {round(theirs, -1):.0f} s (interpolated)",
+    ):
+        assert text in LEDGER, text
 
 
 def test_ledger_is_complete():
