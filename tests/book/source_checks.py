@@ -4,11 +4,14 @@ Each function takes the text of a page and returns a list of problems, empty if 
 """
 
 import functools
+import json
 import re
 from pathlib import Path
 
 import index_checks
 import notebook_tools as tools
+
+RESULTS = tools.ROOT / "benchmarks" / "results"
 
 LINK = re.compile(r"\]\(\.\./(notebooks/[^)#\s]+)#([^)\s]+)\)")
 FIELDS = ("Where", "Printed", "Right", "What survives")
@@ -84,6 +87,11 @@ def linked_text(text, root=tools.ROOT):
         else:
             found.append(sections(path)[anchor])
     return "\n".join(found), problems
+
+
+def result(name):
+    """The committed result of a benchmark."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def unsupported_numbers(text, support):

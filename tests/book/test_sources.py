@@ -1,7 +1,5 @@
 """The pages on the sources, errata and ledger, are complete; each of their rules is seen to fail."""
 
-import json
-
 import notebook_tools as tools
 import pytest
 import source_checks
@@ -92,10 +90,7 @@ def test_errata_fault_is_seen(old, new, seen):
 
 def test_times_follow_their_benchmarks():
     """Any number of the table would do for the test above; here each is the one that the sentence means."""
-    found = {
-        name: json.loads((tools.ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("optimization", "mmcc_speed")
-    }
+    found = {name: source_checks.result(name) for name in ("optimization", "mmcc_speed")}
     claims = {(name, c["what"].strip()): c["measured"] for name in found for c in found[name]["claims"]}
     seconds = [row["wall s"] for row in found["optimization"]["tables"]["Seconds, memory and errors"][:-1]]
     ours = claims["mmcc_speed", "published bound, 2,048 rounds"]

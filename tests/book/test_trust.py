@@ -9,14 +9,10 @@ import notebook_tools as tools
 import policy
 import pytest
 from mutants import DANGEROUS
+from source_checks import RESULTS, result
 
 PAGE = tools.ROOT / "book" / "trust.md"
-RESULTS = tools.ROOT / "benchmarks" / "results"
 DATA = tools.ROOT / "tests" / "data"
-
-
-def result(name):
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def reference_values():
