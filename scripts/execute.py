@@ -6,10 +6,12 @@
 
 Two notebooks run at a time. Each is written, in one move, as soon as it is done: an interrupted run goes on
 where it stopped. A notebook that raises, writes to stderr, or prints a timing, a path or a date is not
-written, and the exit status is 1. A second run of the same code writes the same bytes.
+written, and the exit status is 1. A second run of the same code writes the same bytes. What a notebook depends on
+is written to notebooks/stamps.json: see scripts/stamps.py.
 """
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -19,9 +21,19 @@ from pathlib import Path
 
 import nbformat
 import notebook_tools as tools
+import stamps
+from library_files import PACKAGE
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from tqdm import tqdm
+
+# Runs after the last cell and is not stored: the files of the library's modules that were loaded.
+LOADED = f"""\
+import json, sys
+print()
+print(json.dumps([module.__file__ for name, module in list(sys.modules.items())
+                  if name.split(".")[0] == "{PACKAGE}" and getattr(module, "__file__", None)]))
+"""
 
 
 class NotebookError(Exception):
@@ -35,11 +47,12 @@ def _plain(text):
 def execute(path, cell_timeout, on_cell, root):
     """Run one notebook and store it. Raises NotebookError if it may not be stored."""
     before = path.read_bytes()
-    notebook = tools.read(path)
-    stamp = tools.stamp(notebook, root)
+    notebook, known = tools.read(path), stamps.contents(root)
     for cell in tools.code_cells(notebook):
         cell["outputs"], cell["execution_count"] = [], None
     notebook["metadata"]["kernelspec"] = nbformat.from_dict(tools.KERNEL)
+    asking = nbformat.v4.new_code_cell(LOADED)
+    notebook["cells"].append(asking)
     client = NotebookClient(
         notebook,
         timeout=cell_timeout,
@@ -48,7 +61,7 @@ def execute(path, cell_timeout, on_cell, root):
         coalesce_streams=True,
         allow_errors=False,
         resources={"metadata": {"path": str(path.parent)}},
-        on_cell_executed=lambda **_: on_cell(),
+        on_cell_executed=lambda cell, **_: cell is asking or on_cell(),
     )
     try:
         client.execute()
@@ -59,6 +72,8 @@ def execute(path, cell_timeout, on_cell, root):
     except DeadKernelError:
         raise NotebookError("the kernel died (out of memory?)") from None
 
+    notebook["cells"].pop()
+    library = _library(notebook, asking, known)
     number = 0
     for cell in tools.code_cells(notebook):
         if tools.source(cell).strip():
@@ -73,25 +88,39 @@ def execute(path, cell_timeout, on_cell, root):
     if problems:
         raise NotebookError("outputs that may not be stored\n  " + "\n  ".join(problems))
     notebook = tools.normalise(notebook)
-    notebook["metadata"][tools.PACKAGE] = nbformat.from_dict({"stamp": stamp})
-    if tools.stamp(notebook, root) != stamp:
+    if not set(library) <= set(stamps.contents(root).values()):
         raise NotebookError("the library changed while the notebook ran; run again")
     if path.read_bytes() != before:
         raise NotebookError("the file changed while it ran; run again")
     try:
         tools.write(notebook, path)
+        stamps.store(path, library, root)
     except OSError as error:
         raise NotebookError(f"cannot be written ({error}); the old outputs are as they were") from None
+
+
+def _library(notebook, asking, known):
+    """The contents that the notebook depends on: those of the modules that its kernel had loaded when it ended.
+
+    What worker processes load nobody sees: a notebook that starts some depends on the whole library.
+    """
+    printed = "".join(output["text"] for output in asking["outputs"] if output.get("name") == "stdout")
+    loaded = {Path(file).resolve() for file in json.loads(printed.splitlines()[-1])}
+    foreign = sorted(str(file) for file in loaded - known.keys())
+    if foreign:
+        raise NotebookError(f"loads another copy of the library: {foreign[0]}")
+    if tools.uses_all_cores(notebook):
+        return sorted(set(known.values()))
+    return stamps.used(loaded, known)
 
 
 def choose(paths, force, root):
     """The notebooks to run, with the reason for each."""
     chosen = {}
     for path in paths:
-        notebook = tools.read(path)
-        reason = "forced" if force else tools.stale_reason(notebook, root)
+        reason = "forced" if force else stamps.stale_reason(path, root)
         if reason:
-            chosen[path] = (reason, len(tools.code_cells(notebook)))
+            chosen[path] = (reason, len(tools.code_cells(tools.read(path))))
     return chosen
 
 
@@ -136,11 +165,12 @@ def main(argv=None):
     arguments = parser.parse_args(argv)
     root = arguments.root.resolve()
     os.environ.update(tools.kernel_environment())
-    if root != tools.ROOT:  # the kernels must import the library that the stamp is about
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    # The kernels must import the library that the stamps are about.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
 
-    paths = [path.resolve() for path in arguments.paths] or tools.notebooks(root)
-    missing = [str(path) for path in paths if not path.is_file()]
+    all_of_them = tools.notebooks(root)
+    paths = [path.resolve() for path in arguments.paths] or all_of_them
+    missing = [str(path) for path in paths if path not in all_of_them]
     if missing:
         print(f"execute: no such notebook: {', '.join(missing)}")
         return 2

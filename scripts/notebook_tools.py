@@ -1,9 +1,7 @@
-"""Reading and writing notebooks, what their code depends on, and what their outputs may not contain."""
+"""Reading and writing notebooks, and what their outputs may not contain."""
 
 import ast
 import copy
-import functools
-import hashlib
 import json
 import re
 import sys
@@ -13,7 +11,6 @@ import nbformat
 import one_move
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = "dplib"
 BOOTSTRAP_MARK = "# Set-up: does nothing where dplib is installed"
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -120,7 +117,7 @@ def code_cells(notebook):
 
 def uses_all_cores(notebook):
     """Whether the notebook starts worker processes of its own: two of those would be in each other's way."""
-    return any("Parallel(n_jobs=" in "".join(cell["source"]) for cell in code_cells(notebook))
+    return any("n_jobs=" in source(cell) for cell in code_cells(notebook))
 
 
 def markdown_cells(notebook):
@@ -141,115 +138,13 @@ def cell_name(index, cell):
     return f"code cell {index} ({first[0][:60] if first else 'empty'})"
 
 
-# --- what the code depends on ---------------------------------------------------------------------
-
-
-def _module_file(root, name):
-    """The file of a module of the package, or None."""
-    base = Path(root).joinpath(*name.split("."))
-    for candidate in (base / "__init__.py", base.with_suffix(".py")):
-        if candidate.is_file():
-            return candidate
-    return None
-
-
-def _imported(tree, module, is_package):
-    """Names that may be modules and that the code of `module` imports, in full."""
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parts = module.split(".")
-                keep = len(parts) - node.level + (1 if is_package else 0)
-                base = ".".join(parts[:keep] + ([node.module] if node.module else []))
-            names.add(base)
-            names.update(f"{base}.{alias.name}" for alias in node.names)
-        elif (
-            isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == PACKAGE
-        ):
-            names.add(f"{PACKAGE}.{node.attr}")
-        elif is_package and isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if node.value.isidentifier():  # modules that a package loads by name on first use
-                names.add(f"{module}.{node.value}")
-    return {name for name in names if name.split(".")[0] == PACKAGE}
-
-
-@functools.cache  # many notebooks use the same modules
-def _module_imports(text, module, is_package):
-    return _imported(ast.parse(text), module, is_package)
-
-
-def _parse(text):
+def parse(text):
     """Syntax tree of a cell; lines for the shell or for IPython are left out."""
     try:
         return ast.parse(text)
     except SyntaxError:
         kept = [line for line in text.splitlines() if not line.lstrip().startswith(("%", "!", "?"))]
         return ast.parse("\n".join(kept))
-
-
-def used_modules(notebook, root=ROOT):
-    """Modules of the package that the notebook imports, directly or through others: {name: file}."""
-    queue = set()
-    for cell in code_cells(notebook):
-        if not is_bootstrap(cell):
-            queue |= _imported(_parse(source(cell)), "", False)
-    found = {}
-    while queue:
-        name = queue.pop()
-        parents = [".".join(name.split(".")[:depth]) for depth in range(1, name.count(".") + 2)]
-        for part in parents:
-            path = _module_file(root, part)
-            if path is None or part in found:
-                continue
-            found[part] = path
-            queue |= _module_imports(path.read_text(encoding="utf-8"), part, path.name == "__init__.py")
-    return dict(sorted(found.items()))
-
-
-@functools.cache
-def _without_docstrings(text):
-    """Code that behaves the same: no comments, no docstrings, one layout."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
-                node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)
-
-
-def stamp(notebook, root=ROOT):
-    """Hash of the notebook's code (the bootstrap cell apart), of the library modules it uses, and of their data."""
-    digest = hashlib.sha256()
-    for cell in code_cells(notebook):
-        if not is_bootstrap(cell):
-            digest.update(source(cell).rstrip().encode() + b"\0")
-    for name, path in used_modules(notebook, root).items():
-        digest.update(f"\1{name}\0{_without_docstrings(path.read_text(encoding='utf-8'))}".encode())
-        if path.name == "__init__.py":  # its data: results of long computations
-            for data in sorted(path.parent.glob("*.json")):
-                digest.update(f"\2{data.name}\0".encode() + data.read_bytes())
-    return digest.hexdigest()[:32]
-
-
-def stored_stamp(notebook):
-    return notebook["metadata"].get(PACKAGE, {}).get("stamp")
-
-
-def stale_reason(notebook, root=ROOT):
-    """Why the stored outputs may not belong to the code, or None."""
-    cells = [cell for cell in code_cells(notebook) if source(cell).strip()]
-    if any(cell.get("execution_count") is None for cell in cells):
-        return "not executed"
-    if stored_stamp(notebook) is None:
-        return "no stamp"
-    if stored_stamp(notebook) != stamp(notebook, root):
-        return "code or library changed"
-    return None
 
 
 # --- what the outputs may not contain -------------------------------------------------------------
@@ -311,6 +206,7 @@ def normalise(notebook):
         key: value for key, value in result["metadata"].items() if key not in ("kernelspec", "language_info")
     }
     keep.pop("widgets", None)
+    keep.pop("dplib", None)  # where stamps stood before notebooks/stamps.json
     result["metadata"] = nbformat.from_dict({**keep, "kernelspec": KERNEL, "language_info": LANGUAGE})
     for cell in result["cells"]:
         for key in ("execution", "collapsed", "ExecuteTime"):

@@ -99,7 +99,7 @@ def assertion_problems(notebook):
     for cell in tools.code_cells(notebook):
         if not tools.is_bootstrap(cell):
             asserts += [
-                node for node in ast.walk(tools._parse(tools.source(cell))) if isinstance(node, ast.Assert)
+                node for node in ast.walk(tools.parse(tools.source(cell))) if isinstance(node, ast.Assert)
             ]
     problems = [] if asserts else ["no assertion"]
     for node in asserts:
@@ -126,11 +126,6 @@ def execution_problems(notebook):
         if skipped or re.search(r"#\s*NBVAL_", tools.source(cell)):
             problems.append(f"{tools.cell_name(expected, cell)}: is exempt from the comparison {skipped}")
     return problems
-
-
-def stamp_problems(notebook, root=tools.ROOT):
-    reason = tools.stale_reason(notebook, root)
-    return [f"outputs are stale: {reason}; run make execute"] if reason else []
 
 
 def metadata_problems(notebook):
@@ -182,7 +177,6 @@ CHECKS = {
     "assertions": assertion_problems,
     "execution": execution_problems,
     "outputs": tools.output_problems,
-    "stamp": stamp_problems,
     "metadata": metadata_problems,
     "images": image_problems,
 }

@@ -1,4 +1,4 @@
-"""A project small enough to be broken on purpose: a library of three modules, two notebooks, two pages."""
+"""A project small enough to be broken on purpose: a library of a few modules, two notebooks, two pages."""
 
 import shutil
 from pathlib import Path
@@ -10,10 +10,19 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 ROOT = tools.ROOT
 
-INIT = '"""A small library."""\n\nfrom .shapes import area\n'
+INIT = '"""A small library."""\n\nimport importlib\n\n_HOMES = {"area": ".shapes", "share": ".bins"}\n\n\ndef __getattr__(name):\n    if name not in _HOMES:\n        raise AttributeError(name)\n    return getattr(importlib.import_module(_HOMES[name], __name__), name)\n'
 SHAPES = '"""Shapes."""\n\nfrom .numbers import square\n\n\ndef area(side):\n    """Area of a square."""\n    return square(side)\n'
 NUMBERS = '"""Numbers."""\n\n\ndef square(number):\n    return number * number\n'
-UNUSED = '"""Nobody imports this."""\n\nVALUE = 1\n'
+BINS = '"""Bins: the second notebook alone loads them."""\n\nfrom . import numbers, tables\n\n\ndef share(number):\n    return numbers.square(number) / tables.load()["bins"]\n'
+TABLES = '"""Data."""\n\nimport json\nfrom importlib import resources\n\n\ndef load():\n    return json.loads(resources.files(__name__).joinpath("bins.json").read_text())\n'
+LIBRARY = {
+    "__init__.py": INIT,
+    "shapes.py": SHAPES,
+    "numbers.py": NUMBERS,
+    "bins.py": BINS,
+    "tables/__init__.py": TABLES,
+    "tables/bins.json": '{"bins": 2}\n',
+}
 
 INTRO = """\
 # A small book
@@ -72,7 +81,7 @@ def notebook(title, body):
 def make(folder):
     """Write the project; nothing is executed yet."""
     folder = Path(folder)
-    for name in ("book", "notebooks", "dplib", "tests"):
+    for name in ("book", "notebooks", "dplib/tables", "tests"):
         (folder / name).mkdir(parents=True)
     for name in ("_config.yml", "pyproject.toml", "CITATION.cff"):
         shutil.copy2(ROOT / name, folder / name)
@@ -83,8 +92,8 @@ def make(folder):
     (folder / "book" / "intro.md").write_text(INTRO)
     (folder / "book" / "theorems.md").write_text(THEOREMS)
     (folder / "tests" / "test_numbers.py").write_text("def test_square():\n    assert True\n")
-    for name, text in {"__init__": INIT, "shapes": SHAPES, "numbers": NUMBERS, "unused": UNUSED}.items():
-        (folder / "dplib" / f"{name}.py").write_text(text)
+    for name, text in LIBRARY.items():
+        (folder / "dplib" / name).write_text(text)
     first = notebook("1. First", "assert area(3) == 9\nprint(area(3))")
     picture = new_code_cell(
         "_ = plt.plot([1, 2])\nplt.show()",
@@ -95,7 +104,7 @@ def make(folder):
         },
     )
     first["cells"].append(picture)
-    second = notebook("2. Second", "assert area(2) == 4\nprint(area(2))")
+    second = notebook("2. Second", "from dplib import share\n\nassert area(2) == 4 and share(2) == 2\nprint(area(2))")
     nbformat.write(first, folder / "notebooks" / "01_first.ipynb")
     nbformat.write(second, folder / "notebooks" / "02_second.ipynb")
     return folder

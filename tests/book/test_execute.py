@@ -10,6 +10,7 @@ import time
 import notebook_tools as tools
 import pytest
 import small_project
+import stamps
 
 EXECUTE = [sys.executable, str(tools.ROOT / "scripts" / "execute.py")]
 
@@ -35,7 +36,7 @@ def project(finished, tmp_path):
 
 
 def stale(project):
-    return {path.name: tools.stale_reason(tools.read(path), project) for path in tools.notebooks(project)}
+    return {path.name: stamps.stale_reason(path, project) for path in tools.notebooks(project)}
 
 
 def edit(path, old, new):
@@ -51,25 +52,117 @@ def test_finished_project_is_current(project):
     assert execute(project, "--check").returncode == 0
 
 
+BOTH, SECOND, NONE = ("library changed",) * 2, (None, "library changed"), (None, None)
+
+
 @pytest.mark.parametrize(
-    "module, old, new, expected",
+    "file, old, new, expected",
     [
-        ("shapes", "square(side)", "square(side) + 0", "code or library changed"),
-        ("numbers", "number * number", "number**2", "code or library changed"),  # reached through shapes
-        ("unused", "VALUE = 1", "VALUE = 2", None),
-        ("shapes", '"""Area of a square."""', '"""The area."""', None),
-        ("numbers", "return number", "# a remark\n    return number", None),
+        ("shapes.py", "square(side)", "square(side) + 0", BOTH),
+        ("numbers.py", "number * number", "number**2", BOTH),  # reached through shapes
+        ("bins.py", ") / tables", ") * 2 / tables", SECOND),  # what the first notebook does not load
+        ("tables/bins.json", "2", "2.0", SECOND),
+        ("tables/__init__.py", "json.loads(", "dict(json.loads(", SECOND),  # not even code at the moment
+        ("shapes.py", '"""Area of a square."""', '"""The area."""', NONE),
+        ("numbers.py", "return number", "# a remark\n    return number", NONE),
+        ("numbers.py", "number * number", "(number * number)", NONE),
     ],
 )
-def test_a_changed_module_makes_its_users_stale(project, module, old, new, expected):
-    edit(project / "dplib" / f"{module}.py", old, new)
-    assert set(stale(project).values()) == {expected}
+def test_a_changed_module_makes_those_stale_that_loaded_it(project, file, old, new, expected):
+    edit(project / "dplib" / file, old, new)
+    assert tuple(stale(project).values()) == expected
+
+
+def test_a_library_in_other_rooms_under_other_names_makes_nothing_stale(project):
+    """Every module moves or is renamed, and its users follow; the library still works, and an edit is still seen."""
+    library = project / "dplib"
+    (library / "rooms").mkdir()
+    (library / "rooms" / "__init__.py").write_text("")
+    (library / "numbers.py").rename(library / "rooms" / "powers.py")
+    (library / "tables").rename(library / "rooms" / "records")
+    (library / "bins.py").rename(library / "rooms" / "balls.py")
+    (library / "shapes.py").rename(library / "figures.py")
+    edit(library / "figures.py", "from .numbers import", "from .rooms.powers import")
+    edit(library / "rooms" / "balls.py", "from . import numbers, tables", "from . import records, powers as roots")
+    edit(library / "rooms" / "balls.py", "numbers.square(number) / tables.load", "roots.square(number) / records.load")
+    edit(library / "__init__.py", ".shapes", ".figures")
+    edit(library / "__init__.py", ".bins", ".rooms.balls")
+    assert tuple(stale(project).values()) == NONE
+    assert execute(project, "--force").returncode == 0
+    assert tuple(stale(project).values()) == NONE
+    edit(library / "rooms" / "balls.py", "roots.square(number) / records", "records.square(number) / roots")
+    assert tuple(stale(project).values()) == SECOND
+
+
+def test_an_import_of_a_namesake_makes_its_users_stale(project):
+    """Neither the text that uses it nor what was loaded before has changed, but for the name of a module."""
+    (project / "dplib" / "others.py").write_text("def square(number):\n    return -number * number\n")
+    assert tuple(stale(project).values()) == NONE
+    edit(project / "dplib" / "bins.py", "numbers", "others")
+    assert tuple(stale(project).values()) == SECOND
+    edit(project / "dplib" / "shapes.py", ".numbers", ".others")
+    assert tuple(stale(project).values()) == BOTH
+
+
+def test_a_stamp_names_what_was_loaded_and_nothing_else(project):
+    known = stamps.contents(project)
+    first, second = (set(stamps.load(project)[path.name]["library"]) for path in tools.notebooks(project))
+    of = lambda *files: {known[project.resolve() / "dplib" / file] for file in files}
+    assert first == of("__init__.py", "shapes.py", "numbers.py")
+    assert second - first == of("bins.py", "tables/__init__.py", "tables/bins.json")
+
+
+def test_a_notebook_with_workers_depends_on_the_whole_library(project):
+    """Nobody sees what they load."""
+    edit(project / "notebooks" / "01_first.ipynb", "assert area(3)", "assert dict(n_jobs=2) and area(3)")
+    assert execute(project).returncode == 0
+    edit(project / "dplib" / "bins.py", ") / tables", ") * 2 / tables")
+    assert tuple(stale(project).values()) == BOTH
+
+
+def test_another_copy_of_the_library_is_told(project):
+    edit(project / "notebooks" / "01_first.ipynb", "assert area(3)", "import sys; sys.modules['dplib.x'] = sys.modules['json']\\nassert area(3)")
+    done = execute(project)
+    assert done.returncode == 1 and "loads another copy of the library" in done.stdout
+
+
+def test_stamps_of_neighbours_merge(project, tmp_path):
+    """Two branches that run different notebooks, even neighbours, change different parts of the file."""
+    old = stamps.load(project)
+    texts = []
+    for path in tools.notebooks(project):
+        stamps.store(path, ["other"], project)
+        texts.append(stamps.file(project).read_text())
+        stamps.file(project).write_text(stamps.text(old))
+    for name, text in zip(("ours", "theirs", "base"), [*texts, stamps.text(old)]):
+        (tmp_path / name).write_text(text)
+    merged = subprocess.run(["git", "merge-file", "-p", "ours", "base", "theirs"], cwd=tmp_path, capture_output=True, text=True)
+    assert merged.returncode == 0, merged.stdout
+    stamps.file(project).write_text(merged.stdout)
+    assert all(stamp["library"] == ["other"] for stamp in stamps.load(project).values())
+
+
+def test_a_broken_file_of_stamps_is_told(project):
+    edit(stamps.file(project), "{\n", "<<<<<<< ours\n{\n")
+    done = execute(project)
+    assert done.returncode == 1 and "stamps.json is no valid JSON" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_stamp_goes_with_its_notebook(project):
+    (project / "notebooks" / "02_second.ipynb").unlink()
+    assert execute(project, "--force").returncode == 0
+    assert list(stamps.load(project)) == ["01_first.ipynb"]
 
 
 def test_a_changed_cell_makes_its_notebook_stale(project):
     edit(project / "notebooks" / "01_first.ipynb", "area(3) == 9", "area(3) == 9.0")
-    assert stale(project) == {"01_first.ipynb": "code or library changed", "02_second.ipynb": None}
+    assert stale(project) == {"01_first.ipynb": "code or outputs changed", "02_second.ipynb": None}
     assert execute(project, "--check").returncode == 1
+
+
+def test_an_output_that_is_stored_by_hand_makes_its_notebook_stale(project):
+    edit(project / "notebooks" / "01_first.ipynb", '"9\\n"', '"10\\n"')
+    assert stale(project) == {"01_first.ipynb": "code or outputs changed", "02_second.ipynb": None}
 
 
 def test_changed_text_leaves_a_notebook_current(project):
@@ -91,10 +184,11 @@ def test_only_what_is_stale_runs(project):
 
 
 def test_a_second_run_writes_the_same_bytes(project):
-    before = {path.name: path.read_bytes() for path in tools.notebooks(project)}
+    files = [*tools.notebooks(project), stamps.file(project)]
+    before = {path.name: path.read_bytes() for path in files}
     done = execute(project, "--force")
     assert "2 stored" in done.stdout, done.stdout
-    assert {path.name: path.read_bytes() for path in tools.notebooks(project)} == before
+    assert {path.name: path.read_bytes() for path in files} == before
 
 
 def test_stored_metadata_hold_nothing_of_a_run(project):
@@ -102,7 +196,7 @@ def test_stored_metadata_hold_nothing_of_a_run(project):
         document = json.loads(path.read_text())
         assert document["metadata"]["kernelspec"] == tools.KERNEL
         assert document["metadata"]["language_info"] == tools.LANGUAGE
-        assert list(document["metadata"]["dplib"]) == ["stamp"]
+        assert set(document["metadata"]) == {"kernelspec", "language_info"}
         assert not any("execution" in cell["metadata"] for cell in document["cells"])
 
 
@@ -137,7 +231,7 @@ def test_one_failure_does_not_stop_the_others(project):
     done = execute(project)
     assert done.returncode == 1
     assert "1 stored, 1 failed" in done.stdout
-    assert stale(project) == {"01_first.ipynb": "code or library changed", "02_second.ipynb": None}
+    assert stale(project) == {"01_first.ipynb": "code or outputs changed", "02_second.ipynb": None}
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ The moments are drawn at random, from a seed that is printed; each test says wha
 """
 
 import os
+import re
 import shutil
 import time
 
@@ -12,6 +13,7 @@ import notebook_tools as tools
 import psutil
 import pytest
 import small_project
+import stamps
 from faults import contents, finish, kill_at, locked, moments, small_files_only, start, without_rights
 
 pytestmark = pytest.mark.slow
@@ -40,14 +42,20 @@ def project(sound, tmp_path):
     return shutil.copytree(sound, tmp_path / "project")
 
 
+def store_other_outputs(project):
+    """So that a notebook from before can be told from one that was stored since."""
+    for path in tools.notebooks(project):
+        before = path.read_text()
+        path.write_text(re.sub(r'"(\d)\\n"', r'"old \1\\n"', before))
+        assert path.read_text() != before
+
+
 # --- make execute -----------------------------------------------------------------------------------
 
 
 def test_execute_killed_at_random_moments(project, sound):
     expected = contents(sound / "notebooks")
-    # Another output to begin with, so that an old notebook can be told from a new one.
-    for path in tools.notebooks(project):
-        path.write_text(path.read_text().replace('"stamp": "', '"stamp": "old'))
+    store_other_outputs(project)
     old = contents(project / "notebooks")
     for moment in moments(2, latest=5.0):
         process = execute(project, "--force")
@@ -69,8 +77,7 @@ def test_execute_killed_at_random_moments(project, sound):
 
 def test_execute_on_a_full_disk(project):
     """The notebook with the picture is larger than the rest of the disk; the other is stored."""
-    for path in tools.notebooks(project):
-        path.write_text(path.read_text().replace('"stamp": "', '"stamp": "old'))
+    store_other_outputs(project)
     first, second = tools.notebooks(project)
     before = first.read_bytes()
     room = (len(before) + second.stat().st_size) // 2
@@ -80,13 +87,12 @@ def test_execute_on_a_full_disk(project):
     assert "01_first.ipynb: cannot be written" in text and "the old outputs are as they were" in text
     assert "Traceback" not in text
     assert first.read_bytes() == before
-    assert tools.stale_reason(tools.read(second), project) is None
+    assert stamps.stale_reason(second, project) is None
     assert list((project / "notebooks").glob(".*")) == []
 
 
 def test_execute_where_nothing_may_be_written(project):
-    for path in tools.notebooks(project):
-        path.write_text(path.read_text().replace('"stamp": "', '"stamp": "old'))
+    store_other_outputs(project)
     before = contents(project / "notebooks")
     with locked(project / "notebooks"):
         status, text = finish(execute(project, preexec_fn=without_rights))

@@ -4,6 +4,7 @@ import index_checks
 import notebook_checks
 import notebook_tools as tools
 import pytest
+import stamps
 import yaml
 
 NOTEBOOKS = tools.chapters()
@@ -44,6 +45,17 @@ def test_solutions(path, check):
     """A solutions notebook keeps the rules of a chapter; its header is a matter of test_course."""
     problems = notebook_checks.CHECKS[check](tools.read(path))
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("path", [*NOTEBOOKS, *SOLUTIONS], ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_stored_outputs_are_current(path):
+    assert stamps.stale_reason(path) is None, "run make execute"
+
+
+def test_stamps_are_written_as_execute_writes_them():
+    """One for each notebook whose outputs are stored, and no other."""
+    assert list(stamps.load()) == sorted(stamps.name(path) for path in [*NOTEBOOKS, *SOLUTIONS])
+    assert stamps.file().read_text(encoding="utf-8") == stamps.text(stamps.load())
 
 
 @pytest.mark.parametrize("path", [*NOTEBOOKS, *SOLUTIONS], ids=lambda path: f"{path.parent.name}-{path.stem}")
