@@ -8,6 +8,7 @@ form `name : meaning`, indented formulas and examples after >>>; they are set as
 import importlib
 import inspect
 import re
+import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -15,14 +16,11 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 from tags_in_search import TAG, row_anchor
 
-PACKAGE = "dplib"
+sys.path.append(str(Path(__file__).resolve().parent.parent / "scripts"))
+from library_files import PACKAGE, public_modules  # noqa: E402
+
 TAGGED = re.compile(rf"\[({TAG.pattern})\]")
 FIELD = re.compile(r"^((?:\w+(?: = \w+)?(?:, )?)+) : (.*)$", re.DOTALL)
-
-
-def modules(root):
-    names = [path.stem for path in sorted(Path(root, PACKAGE).glob("*.py")) if not path.stem.startswith("_")]
-    return [PACKAGE, *(f"{PACKAGE}.{name}" for name in names)]
 
 
 def members(name):
@@ -162,7 +160,7 @@ class Docstrings(SphinxDirective):
 
     def run(self):
         result = []
-        for name in modules(self.env.srcdir):
+        for name in public_modules(self.env.srcdir):
             self.env.note_dependency(importlib.import_module(name).__file__)
             section = self.section(name, name, "module-" + name.replace("_", "-").replace(".", "-"))
             section += text_nodes(importlib.import_module(name))

@@ -3,7 +3,6 @@
 Import this module before NumPy: it limits the numerical libraries to one thread.
 """
 
-import hashlib
 import json
 import os
 import platform
@@ -23,6 +22,7 @@ sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
 sys.path.append(str(ROOT / "scripts"))
 
 import one_move  # noqa: E402
+from library_files import source_digest  # noqa: E402
 
 DELTA = 1e-6
 
@@ -227,7 +227,4 @@ def _dplib_state():
     """Version and a hash of the source: which code the numbers belong to."""
     import dplib
 
-    digest = hashlib.sha256()
-    for path in sorted((ROOT / "dplib").glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return f"{dplib.__version__} (source {digest.hexdigest()[:12]})"
+    return f"{dplib.__version__} (source {source_digest()})"

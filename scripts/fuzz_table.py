@@ -9,10 +9,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
-import pkgutil
 from dataclasses import dataclass, field
 
 import numpy as np
+from library_files import public_modules
 
 import dplib
 from dplib import (
@@ -562,8 +562,8 @@ TARGETS = {
 def public_functions():
     """ "module.name" of every public function and class of dplib."""
     found = []
-    for module in sorted(m.name for m in pkgutil.iter_modules(dplib.__path__) if not m.name.startswith("_")):
-        owner = importlib.import_module(f"dplib.{module}")
+    for module in public_modules()[1:]:
+        owner = importlib.import_module(module)
         for name, value in sorted(vars(owner).items()):
             made_here = getattr(value, "__module__", "") == owner.__name__
             if (
@@ -571,5 +571,5 @@ def public_functions():
                 and made_here
                 and (inspect.isfunction(value) or inspect.isclass(value))
             ):
-                found.append(f"{module}.{name}")
+                found.append(f"{module}.{name}".removeprefix("dplib."))
     return found

@@ -1,18 +1,39 @@
 """The files of the library, those in sub-folders included: whoever asks for them asks here."""
 
+import hashlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "dplib"
 
 
-def python_files(root=ROOT):
+def python_files(root=None):
     """Every module of the library, sorted."""
-    return sorted(Path(root, PACKAGE).rglob("*.py"))
+    return sorted(Path(root or ROOT, PACKAGE).rglob("*.py"))
 
 
-def data_files(root=ROOT):
+def data_files(root=None):
     """Whatever else lies in a folder that is a package: results of long computations."""
     folders = [path.parent for path in python_files(root) if path.name == "__init__.py"]
     found = [path for folder in folders for path in folder.iterdir() if path.is_file()]
     return sorted(path for path in found if path.suffix != ".py" and not path.name.startswith("."))
+
+
+def module_name(path, root=None):
+    """The name under which a file of the library is imported."""
+    parts = path.relative_to(root or ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def public_modules(root=None):
+    """Names of all modules without an underscore, the package itself first."""
+    names = sorted(module_name(path, root) for path in python_files(root))
+    return [name for name in names if "._" not in name]
+
+
+def source_digest(*others, root=None):
+    """Hash of the library's source, and of other files: whether results belong to this code."""
+    digest = hashlib.sha256()
+    for path in [*python_files(root), *others]:
+        digest.update(str(path.relative_to(root or ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]

@@ -10,7 +10,6 @@ where it stopped. The exit status is 1 where a property failed.
 """
 
 import argparse
-import hashlib
 import json
 import os
 import platform
@@ -20,6 +19,7 @@ from collections import Counter
 from pathlib import Path
 
 import one_move
+from library_files import source_digest
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "properties.json"
@@ -39,10 +39,7 @@ def load():
 
 def fingerprint(file):
     """Of dplib and of the test's file: a property is tried anew where one of them has changed."""
-    digest = hashlib.sha256()
-    for path in [*sorted((ROOT / "dplib").glob("*.py")), TESTS / file]:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:12]
+    return source_digest(TESTS / file)
 
 
 class Recorder:

@@ -6,7 +6,6 @@ settings and versions. More than one process: --jobs 2. The encoders take about 
 """
 
 import argparse
-import hashlib
 import json
 import os
 import platform
@@ -24,6 +23,7 @@ sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
 import numpy as np  # noqa: E402
 import one_move  # noqa: E402
 import training_study  # noqa: E402
+from library_files import source_digest  # noqa: E402
 
 import dplib  # noqa: E402
 from dplib import encoder_baselines, optimize  # noqa: E402
@@ -218,11 +218,8 @@ STUDIES = {"encoders": (ABOUT, ENCODERS, encoder_parts, encoder_task), "training
 
 
 def versions():
-    digest = hashlib.sha256()
-    for path in sorted((ROOT / "dplib").glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     found = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
-    return found | {"dplib": f"{dplib.__version__} (source {digest.hexdigest()[:12]})"}
+    return found | {"dplib": f"{dplib.__version__} (source {source_digest()})"}
 
 
 def rounded(value):

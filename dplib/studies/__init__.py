@@ -1,7 +1,10 @@
 """Results of long computations, kept with their settings and versions so that a chapter can draw them at once.
 
-    study = load("encoders")
-    rows = find(study["points"], epochs=16, batches_per_epoch=128, method="toeplitz")
+>>> from dplib import studies
+>>> study = studies.load("encoders")
+>>> rows = studies.find(study["points"], epochs=16, batches_per_epoch=128, method="toeplitz")
+>>> sorted({row["epsilon"] for row in rows})
+[0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
 
 `make study` computes them again; a subset is computed again by the tests and by the chapter that draws them.
 """

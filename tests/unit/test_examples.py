@@ -3,15 +3,11 @@
 import doctest
 import importlib
 import inspect
-from pathlib import Path
 
 import pytest
+from library_files import public_modules
 
 import dplib
-
-MODULES = sorted(
-    path.stem for path in Path(dplib.__file__).parent.glob("*.py") if not path.stem.startswith("_")
-)
 
 
 def examples(thing):
@@ -30,10 +26,10 @@ def test_every_exported_name_has_an_example(name):
     assert examples(getattr(dplib, name)), f"dplib.{name} has no example"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", public_modules())
 def test_every_public_module_has_an_example(name):
-    module = importlib.import_module(f"dplib.{name}")
-    assert examples(module) or any(examples(item) for item in functions(module)), f"dplib.{name}"
+    module = importlib.import_module(name)
+    assert examples(module) or any(examples(item) for item in functions(module)), name
 
 
 def test_examples_show_results():
