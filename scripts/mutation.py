@@ -21,22 +21,22 @@ starts an interpreter and imports SciPy for each mutant, which takes longer than
 import argparse
 import ast
 import fcntl
-import importlib.abc
+import importlib.machinery
 import importlib.util
 import json
 import math
 import os
 import random
-import resource
-import signal
 import sys
 import tempfile
 from pathlib import Path
 
+import forked_tests
+import library_files
 import mutation_index
 import one_move
-from mutation_index import digest
-from mutation_operators import functions, mutated, places
+from mutation_index import digest, file_of
+from mutation_operators import functions, mutated, node_at, nodes_without_names, places
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "mutation.json"
@@ -82,32 +82,32 @@ INDEXED = sorted(
 # ------------------------------------------------------------------ one mutant
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives one module of dplib from the mutated source, all others from this checkout."""
+class _Mutated(importlib.machinery.SourceFileLoader):
+    """Loads a module of dplib from the mutated source."""
 
-    def __init__(self, module, source):
-        self.name, self.source = f"dplib.{module}", source
+    def __init__(self, name, path, source):
+        super().__init__(name, str(path))
+        self.source = source
 
-    def find_spec(self, name, path=None, target=None):
-        return importlib.util.spec_from_loader(name, self) if name == self.name else None
-
-    def exec_module(self, module):
-        module.__file__ = str(ROOT / "dplib" / (self.name.split(".")[1] + ".py"))
-        exec(compile(self.source, module.__file__, "exec"), module.__dict__)
+    def get_code(self, fullname):
+        return compile(self.source, self.path, "exec")
 
 
-class _Verdict:
-    """Remembers the first test that fails."""
+class _Planter(forked_tests.Planter):
+    """Gives one module of dplib from the mutated source, all others from this checkout; remembers the first failure."""
 
-    def __init__(self):
+    def __init__(self, path, source):
+        self.name, self.path, self.source = library_files.module_name(path), path, source
         self.failed = None
 
-    def pytest_sessionstart(self, session):
-        # The first example that fails is enough: none is made smaller.
-        from hypothesis import Phase, settings
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name:
+            return None
+        return importlib.util.spec_from_file_location(name, self.path, loader=_Mutated(name, self.path, self.source))
 
-        settings.register_profile("mutants", settings.get_profile("book"), phases=[Phase.explicit, Phase.generate])
-        settings.load_profile("mutants")
+    def pytest_sessionstart(self, session):
+        super().pytest_sessionstart(session)
+        sys.meta_path.insert(0, self)
 
     def pytest_runtest_logreport(self, report):
         if report.failed and self.failed is None:
@@ -117,44 +117,25 @@ class _Verdict:
         if report.failed and self.failed is None:
             self.failed = f"{report.nodeid.removeprefix('tests/unit/')} (import)"
 
+    def outcome(self, status):
+        return self.failed or ("" if status == 0 else f"{_NO_VERDICT} {status}")
+
 
 _NO_VERDICT = "pytest ended with status"
+_MEMORY = 6 << 30
 
 
 class NoSuchTest(Exception):
     """pytest found no test of one of the names."""
 
 
-def run_mutant(module, source, tests, seconds=SECONDS):
+def run_mutant(module, source, tests, seconds=SECONDS, function=""):
     """(verdict, CPU seconds): the first test that fails, "time", or None for a survivor."""
-    out, into = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(out)
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
-        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-        silence = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silence, 1), os.dup2(silence, 2)
-        import pytest
-
-        sys.meta_path.insert(0, _Finder(module, source))
-        verdict = _Verdict()
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:cov", "-p", "no:xdist"]
-        status = pytest.main([*options, *(f"tests/unit/{test}" for test in tests)], plugins=[verdict])
-        text = verdict.failed or ("" if status == 0 else f"{_NO_VERDICT} {int(status)}")
-        os.write(into, text.encode())
-        os._exit(0)
-    os.close(into)
-    with os.fdopen(out, "rb") as pipe:
-        text = pipe.read().decode()
-    _, status, used = os.wait4(child, 0)
-    spent = used.ru_utime + used.ru_stime
-    if os.WIFSIGNALED(status):
-        stopped = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
-        text = "time" if stopped else f"signal {os.WTERMSIG(status)}"
-    if text.startswith(_NO_VERDICT):
+    planter = _Planter(file_of(module, function), source)
+    text, spent = forked_tests.run(planter, [f"tests/unit/{test}" for test in tests], seconds, _MEMORY)
+    if text.startswith((_NO_VERDICT, forked_tests.NOT_RUN)):
         raise NoSuchTest(f"{text} for {module}: is there a test in the list or in the index that is gone?")
-    return text or None, round(spent, 1)
+    return text or None, spent
 
 
 # ------------------------------------------------------------------ runs
@@ -181,8 +162,8 @@ def record(section, name, found):
         one_move.write_text(RESULTS, json.dumps(results, indent=1, sort_keys=True) + "\n")
 
 
-def source_of(module):
-    return (ROOT / "dplib" / f"{module}.py").read_text()
+def source_of(module, function=""):
+    return file_of(module, function).read_text(encoding="utf-8")
 
 
 def dangerous(part, parts, fresh, only):
@@ -193,24 +174,38 @@ def dangerous(part, parts, fresh, only):
     for name in load()["dangerous"].keys() - names:
         record("dangerous", name, None)
     for mutant in [mutant for mutant in DANGEROUS if not only or mutant.name in only][part::parts]:
-        source = apply(mutant, source_of(mutant.module))
-        key = digest(_what_changed(source_of(mutant.module), source) + " ".join(mutant.tests))
+        before = source_of(mutant.module, mutant.function)
+        source = apply(mutant, before)
+        key = digest(_what_changed(before, source) + " ".join(mutant.tests))
         old = load()["dangerous"].get(mutant.name)
         if old and old["digest"] == key and is_killed(old) and not fresh:
             continue
-        killed_by, spent = run_mutant(mutant.module, source, mutant.tests)
+        killed_by, spent = run_mutant(mutant.module, source, mutant.tests, function=mutant.function)
         found = {"module": mutant.module, "killed_by": killed_by, "cpu_seconds": spent, "digest": key}
+        found["replaced"] = what_is_replaced(mutant)
         record("dangerous", mutant.name, found)
         tell(killed_by, spent, f"{mutant.module}: {mutant.name}")
     return sum(not is_killed(found) for found in load()["dangerous"].values())
 
 
+def what_is_replaced(mutant):
+    """{place: what stands there}, without names of variables and modules: does the place hold what it held?"""
+    tree = ast.parse(source_of(mutant.module, mutant.function))
+    return {place: nodes_without_names(node_at(tree, mutant.function, place)) for place in mutant.changes}
+
+
 def _what_changed(before, after):
-    """The functions that differ, as they are after the change; the whole module where none does."""
-    old, new = (dict(functions(ast.parse(source)).values()) for source in (before, after))
-    texts = [ast.unparse(node) for name, node in new.items() if isinstance(node, ast.FunctionDef)]
-    known = {ast.unparse(node) for node in old.values() if isinstance(node, ast.FunctionDef)}
-    return "".join(text for text in texts if text not in known) or after
+    """The functions that differ, as they are after the change; the statements of the module where none does."""
+    old, new = ast.parse(before), ast.parse(after)
+    for parts in (_functions, lambda tree: tree.body):
+        known = {ast.unparse(node) for node in parts(old)}
+        if text := "".join(text for text in map(ast.unparse, parts(new)) if text not in known):
+            return text
+    return ""
+
+
+def _functions(tree):
+    return [node for _, node in functions(tree).values() if isinstance(node, ast.FunctionDef)]
 
 
 def tell(killed_by, spent, what):

@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import library_files
 import one_move
 from mutation_operators import functions
 
@@ -19,6 +20,28 @@ ROOT = Path(__file__).resolve().parent.parent
 INDEX = ROOT / "_build" / "mutation_index.json"
 LONGEST = 6.0  # seconds; a test that takes longer is not asked
 PATIENCE = 12.0  # seconds that the tests for one mutant may take together, without the mutant
+
+
+def file_of(module, function=""):
+    """The file of a module, as "gaussian" or "room/gaussian"; one that was moved is found by its name or by a function."""
+    files = library_files.python_files()
+    folder = library_files.ROOT / library_files.PACKAGE
+    named = [folder / f"{module}.py", folder / module / "__init__.py"]
+    found = [path for path in named if path in files]
+    if not found:
+        name = module.rpartition("/")[2]
+        found = [path for path in files if library_files.module_name(path).rpartition(".")[2] == name]
+    if not found and function:
+        found = [path for path in files if function in dict(functions(ast.parse(path.read_text())).values())]
+    if len(found) != 1:
+        raise LookupError(f"{len(found)} modules {module!r} with {function!r}: say which in scripts/mutants.py")
+    return found[0]
+
+
+def module_of(path):
+    """As `file_of` takes it."""
+    parts = library_files.module_name(path).split(".")
+    return "/".join(parts[1:]) or "__init__"
 
 
 def digest(text):
@@ -56,7 +79,7 @@ def build(files):
     import coverage
     import pytest
 
-    cover = coverage.Coverage(data_file=None, config_file=False, include=[str(ROOT / "dplib" / "*.py")])
+    cover = coverage.Coverage(data_file=None, config_file=False, include=[str(path) for path in library_files.python_files()])
     recorder = _Recorder(cover)
     cover.start()
     pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:cov", "-p", "no:xdist", *(f"tests/unit/{file}" for file in files)], plugins=[recorder])
@@ -74,7 +97,7 @@ def _store(files, tests, data):
     stale = {test for test in index["tests"] if test.partition("::")[0] in ours}
     index["tests"] = {test: seconds for test, seconds in index["tests"].items() if test not in stale} | tests
     for path in data.measured_files():
-        module = Path(path).stem
+        module = module_of(Path(path))
         contexts = data.contexts_by_lineno(path)
         entries = index["functions"].setdefault(module, {})
         for name, node in functions(ast.parse(Path(path).read_text())).values():

@@ -23,12 +23,12 @@ import importlib
 import inspect
 import json
 import os
-import resource
-import signal
 import sys
 import tempfile
 from pathlib import Path
 
+import forked_tests
+import library_files
 import one_move
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,7 +79,11 @@ def where(test, mutation):
     place = mutation[3] if len(mutation) > 3 else name
     if place.startswith("dplib."):
         parts = place.split(".")
-        return ROOT / "dplib" / f"{parts[1]}.py", ".".join(parts[2:])
+        for depth in range(len(parts) - 1, 0, -1):
+            folder = ROOT.joinpath(*parts[:depth])
+            for file in (folder.with_suffix(".py"), folder / "__init__.py"):
+                if file.is_file():
+                    return file, ".".join(parts[depth:])
     return ROOT / path, place
 
 
@@ -122,24 +126,17 @@ def _plain(found):
     return getattr(found, "__func__", found)
 
 
-class _Planter:
+class _Planter(forked_tests.Planter):
     """Puts the changed code in its place after collection, and remembers how the test ended."""
 
     def __init__(self, test, mutation):
         self.test, self.mutation, self.verdict = test, mutation, "no test ran"
 
-    def pytest_sessionstart(self, session):
-        # The first example that fails is enough: none is made smaller.
-        from hypothesis import Phase, settings
-
-        settings.register_profile("mutants", settings.get_profile("book"), phases=[Phase.explicit, Phase.generate])
-        settings.load_profile("mutants")
-
     def pytest_collection_finish(self, session):
         file, name = where(self.test, self.mutation)
         source, before, after = changed(self.test, self.mutation)
-        if file.parent.name == "dplib":
-            holder = importlib.import_module(f"dplib.{file.stem}")
+        if library_files.PACKAGE in file.relative_to(ROOT).parts[:1]:
+            holder = importlib.import_module(library_files.module_name(file))
         else:
             holder = session.items[0].module
         for part in name.split("."):
@@ -158,34 +155,13 @@ class _Planter:
         elif call.when == "call" and self.verdict == "no test ran":
             self.verdict = "survived"
 
+    def outcome(self, status):
+        return self.verdict
+
 
 def run(test, mutation, seconds=SECONDS):
     """How the test ends when the statement is changed: killed, survived, or what else happened."""
-    out, into = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(out)
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
-        silence = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silence, 1), os.dup2(silence, 2)
-        verdict = "pytest did not run"
-        try:
-            import pytest
-
-            planter = _Planter(test, mutation)
-            options = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:cov", "-p", "no:xdist"]
-            pytest.main([*options, test], plugins=[planter])
-            verdict = planter.verdict
-        finally:
-            os.write(into, verdict.encode())
-            os._exit(0)
-    os.close(into)
-    with os.fdopen(out, "rb") as pipe:
-        text = pipe.read().decode()
-    _, status, _ = os.wait4(child, 0)
-    if os.WIFSIGNALED(status):
-        text = "time" if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else f"signal {os.WTERMSIG(status)}"
-    return text
+    return forked_tests.run(_Planter(test, mutation), [test], seconds, options=["--assert=plain"])[0]
 
 
 # ------------------------------------------------------------------ all of them

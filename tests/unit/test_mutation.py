@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import library_files
 import mutants
 import mutation
 import mutation_index
@@ -16,9 +17,9 @@ RECORD = json.loads(mutation.RESULTS.read_text())
 
 
 @functools.cache
-def plain(module):
+def plain(module, function):
     """The module without comments."""
-    return ast.unparse(ast.parse(mutation.source_of(module)))
+    return ast.unparse(ast.parse(mutation.source_of(module, function)))
 
 
 @functools.cache
@@ -28,15 +29,16 @@ def text_of(file):
 
 @pytest.mark.parametrize("mutant", mutants.DANGEROUS, ids=lambda mutant: mutant.name)
 def test_dangerous_mutants_apply_and_none_survived(mutant):
-    """Each stands in the code exactly once, changes it, names tests that exist, and was killed by one if it was run."""
-    source = mutation.source_of(mutant.module)
-    changed = mutants.apply(mutant, source)
-    assert ast.unparse(ast.parse(changed)) != plain(mutant.module)
+    """Each has its place, changes it, names tests that exist, and was killed by one if it was run."""
+    changed = mutants.apply(mutant, mutation.source_of(mutant.module, mutant.function))
+    assert changed != plain(mutant.module, mutant.function)
     for test in mutant.tests:
         file, _, name = test.partition("[")[0].partition("::")
         assert f"def {name}" in text_of(file)
     found = RECORD["dangerous"].get(mutant.name)
     assert found is None or mutation.is_killed(found)
+    # Another node is in this place now: look whether it is still this mutant, and run it again.
+    assert found is None or mutation.what_is_replaced(mutant) == found["replaced"]
 
 
 def test_names_are_unique_and_the_record_has_no_others():
@@ -61,6 +63,49 @@ class Half:
     def of(self, x):
         return max(x + 1.5, 2) if x < 3 else -x
 '''
+
+
+def test_a_place_is_a_node_of_the_tree():
+    """Whatever is before it in the file, and however it is written."""
+    changes = {"Call max": "_.args[1] + _.args[0].left", "UnaryOp USub": "_.operand ** 2"}
+    changed = mutation_operators.replaced(SOURCE, "Half.of", changes)
+    assert "return 2 + x if x < 3 else x ** 2" in changed
+    again = SOURCE.replace("LIMIT = 4", "def first(x):\n    return max(-x, 1)\n\n").replace("x + 1.5, 2", "(x\n + 1.50), 2")
+    assert "return 2 + x if x < 3 else x ** 2" in mutation_operators.replaced(again, "Half.of", changes)
+    assert "max(-x, 1)" in mutation_operators.replaced(again, "Half.of", changes)
+    assert "LIMIT = 4 + 1" in mutation_operators.replaced(SOURCE, "", {"Constant 4": "_ + 1"})
+    assert "LIMIT" not in mutation_operators.replaced(SOURCE, "", {"Assign": ""})
+    assert "x < 3" in mutation_operators.replaced(SOURCE, "Half.of", {"Name x#3": "x"})
+    for function, place in (("Half.of", "Name x"), ("Half.of", "Name x#9"), ("Half", "Call max"), ("Half.off", "Call max")):
+        with pytest.raises(LookupError, match=place.partition("#")[0]):
+            mutation_operators.replaced(SOURCE, function, {place: "0"})
+
+
+def test_what_stood_in_a_place_is_told_without_names():
+    tree = ast.parse(SOURCE)
+    shown = {place: mutation_operators.nodes_without_names(mutation_operators.node_at(tree, "Half.of", place)) for place in ("BinOp Add", "Call max")}
+    assert shown == {"BinOp Add": "_ + 1.5", "Call max": "_(_ + 1.5, 2)"}
+    assert "Half" in ast.unparse(tree) and "max(x + 1.5, 2)" in ast.unparse(tree)
+
+
+def test_a_module_that_was_moved_is_found(tmp_path, monkeypatch):
+    library = tmp_path / "dplib"
+    (library / "room").mkdir(parents=True)
+    monkeypatch.setattr(library_files, "ROOT", tmp_path)
+    (library / "contour.py").write_text(SOURCE)
+    assert mutation.file_of("contour") == library / "contour.py"
+    (library / "contour.py").rename(library / "room" / "contour.py")
+    assert mutation.file_of("contour") == mutation.file_of("room/contour") == library / "room" / "contour.py"
+    (library / "room" / "contour.py").rename(library / "room" / "lines.py")
+    assert mutation.file_of("contour", "Half.of") == library / "room" / "lines.py"
+    assert mutation_index.module_of(library / "room" / "lines.py") == "room/lines"
+    with pytest.raises(LookupError, match="0 modules 'contour'"):
+        mutation.file_of("contour", "Half.off")
+    (library / "room" / "lines.py").rename(library / "room" / "__init__.py")
+    assert mutation.file_of("room") == library / "room" / "__init__.py"
+    (library / "half.py").write_text(SOURCE)
+    with pytest.raises(LookupError, match="2 modules"):
+        mutation.file_of("contour", "Half.of")
 
 
 def test_operators_change_what_they_say():
@@ -106,6 +151,10 @@ def test_a_run_tells_killed_from_survived(tmp_path):
         "tests = ['test_properties_bins.py::test_confidence_bounds']\n"
         "bad = source.replace('needed = (math.log(1 / failure_probability) +', 'needed = 0 * (1 +')\n"
         "print(mutation.run_mutant('_betting', bad, tests)[0], mutation.run_mutant('_betting', source, tests)[0])\n"
+        "source, tests = mutation.source_of('studies'), ['test_studies.py::test_tables_and_columns']  # a package\n"
+        "bad = source.replace('return json.loads(', 'return dict.fromkeys(')\n"
+        "print(mutation.run_mutant('studies', bad, tests)[0], mutation.run_mutant('studies', source, tests)[0])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=mutation.ROOT, capture_output=True, text=True)
-    assert done.stdout.split() == ["test_properties_bins.py::test_confidence_bounds", "None"], done.stderr
+    killed = ["test_properties_bins.py::test_confidence_bounds", "test_studies.py::test_tables_and_columns"]
+    assert done.stdout.split() == [killed[0], "None", killed[1], "None"], done.stderr
