@@ -23,7 +23,7 @@ PATIENCE = 12.0  # seconds that the tests for one mutant may take together, with
 
 
 def file_of(module, function=""):
-    """The file of a module, as "gaussian" or "room/gaussian"; one that was moved is found by its name or by a function."""
+    """The file of a module, "gaussian" or "room/gaussian"; one that was moved is found by its name or by a function."""
     files = library_files.python_files()
     folder = library_files.ROOT / library_files.PACKAGE
     named = [folder / f"{module}.py", folder / module / "__init__.py"]

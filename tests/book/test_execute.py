@@ -121,7 +121,8 @@ def test_a_notebook_with_workers_depends_on_the_whole_library(project):
 
 
 def test_another_copy_of_the_library_is_told(project):
-    edit(project / "notebooks" / "01_first.ipynb", "assert area(3)", "import sys; sys.modules['dplib.x'] = sys.modules['json']\\nassert area(3)")
+    other = "import sys; sys.modules['dplib.x'] = sys.modules['json']\\n"
+    edit(project / "notebooks" / "01_first.ipynb", "assert area(3)", other + "assert area(3)")
     done = execute(project)
     assert done.returncode == 1 and "loads another copy of the library" in done.stdout
 
@@ -136,7 +137,8 @@ def test_stamps_of_neighbours_merge(project, tmp_path):
         stamps.file(project).write_text(stamps.text(old))
     for name, text in zip(("ours", "theirs", "base"), [*texts, stamps.text(old)]):
         (tmp_path / name).write_text(text)
-    merged = subprocess.run(["git", "merge-file", "-p", "ours", "base", "theirs"], cwd=tmp_path, capture_output=True, text=True)
+    command = ["git", "merge-file", "-p", "ours", "base", "theirs"]
+    merged = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert merged.returncode == 0, merged.stdout
     stamps.file(project).write_text(merged.stdout)
     assert all(stamp["library"] == ["other"] for stamp in stamps.load(project).values())
