@@ -7,8 +7,9 @@ for an exact fraction. A wrong one is the list of its parts. Real numbers have a
 
 `digits` : the significant digits that the statement asks for. A value agrees if it is within one unit of the last
     of them, so rounding to nearest, outward and cutting off are all accepted.
-`close` : a pair. A value with fewer digits is close if it is within one unit of its own last digit, or of the digit
-    with this number if it has fewer or more than that: two and three, unless a mistake looks like the right answer then.
+`close` : a pair of numbers of digits. Another value is close if it is within one unit of the last digit that it has
+    itself, counted as the first number if it has fewer and as the second if it has more. The pair is [2, 3] unless a
+    mistake would be close then.
 `tolerance` : relative, for estimates by simulation, of which no digits can be asked for. Nothing is close.
 """
 
@@ -20,6 +21,7 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 
 _ZERO = 1e-12  # a zero has no digits: it is met within this much
+_SHARE = 1e-6  # of a unit, for the rounding of a difference
 _MOST_PARTS, _DEEPEST = 10**5, 10  # of an answer: more is a mistake, and would fill the memory
 
 _KINDS = {bool: "bool", str: "text", dict: "fraction", int: "whole", float: "number"}  # of stored parts
@@ -159,21 +161,26 @@ def _given(value):
 def _match(right, values, allowed):
     """Whether all values are right; allowed(part, value) is how far a real number may be off."""
     return all(
-        # The share is left to the rounding of the difference.
-        abs(value - part) <= (allowed(part, value) * (1 + 1e-6) if part else _ZERO)
-        if isinstance(part, float)
-        else _same(part, value)
+        abs(value - part) <= (allowed(part, value) if part else _ZERO) if isinstance(part, float) else _same(part, value)
         for part, value in zip(leaves(right), values)
     )
 
 
 def agree(exercise, right, values):
     """Whether the values are those of a stored answer, right or wrong, to the accuracy of the exercise."""
-    if "tolerance" in exercise:
-        return _match(right, values, lambda part, value: exercise["tolerance"] * abs(part))
-    return _match(right, values, lambda part, value: unit(part, exercise["digits"]))
+
+    def allowed(part, value):
+        if "tolerance" in exercise:
+            return exercise["tolerance"] * abs(part)
+        return unit(part, exercise["digits"]) * (1 + _SHARE)
+
+    return _match(right, values, allowed)
 
 
 def close(right, values, least, most):
     """Whether the values are those of a stored answer, taken with the digits they have, of which so many count."""
-    return _match(right, values, lambda part, value: unit(part, min(max(_given(value), least), most)))
+
+    def allowed(part, value):  # a full unit away from 0.25, 0.26 is not close
+        return unit(part, min(max(_given(value), least), most)) * (1 - _SHARE)
+
+    return _match(right, values, allowed)

@@ -50,7 +50,7 @@ def _stored_verdict(exercise, identifier, answer):
     if _course_compare.close(right, values, *exercise["close"]):
         return False, _CLOSE.format(digits=digits)
     hints = [mistake["hint"] for mistake in mistakes if _course_compare.close(mistake["wrong"], values, 2, digits - 1)]
-    return False, hints[0] if len(hints) == 1 else _GENERAL
+    return False, " Or: ".join(hints) or _GENERAL
 
 
 def _property_verdict(exercise, identifier, answer):

@@ -87,7 +87,7 @@ def _close(record, name):
     """The fewest digits, at least two, and the fewest for values that have more, at which no mistake looks right."""
     digits, wrong = record["digits"], [compare.leaves(mistake["wrong"]) for mistake in record["mistakes"]]
     for least in range(2, digits):
-        for most in range(max(least, min(3, digits - 1)), digits):
+        for most in range(max(least, 3), max(digits, 4)):
             if not any(compare.close(record["right"], values, least, most) for values in wrong):
                 return [least, most]
     raise course.CourseError(f"{name}: a mistake cannot be told from the answer with a digit less; ask for more digits")
