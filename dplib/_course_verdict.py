@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from numbers import Number
 
-from . import _course_properties, _course_compare
+from . import _course_compare, _course_properties
 from ._time_limit import TooLong, time_limit
 
 _PATIENCE = 9  # seconds for one check; those of the book take under 2
