@@ -5,12 +5,13 @@ from __future__ import annotations
 import traceback
 from numbers import Number
 
-from . import _course_properties, _course_seal
+from . import _course_compare, _course_properties
 from ._time_limit import TooLong, time_limit
 
 _PATIENCE = 9  # seconds for one check; those of the book take under 2
 _ANY = (Exception, SystemExit)  # a reader's code may raise anything; Ctrl+C still interrupts
 
+_CLOSE = "Close: give more digits. {digits} are asked for, and fewer agree."
 _GENERAL = (
     "It is none of the usual mistakes. Read again what the statement asks for (kind, unit, direction, precision), "
     "and try the smallest case that you can do by hand."
@@ -18,14 +19,14 @@ _GENERAL = (
 
 
 def verdict(exercise: dict, identifier: str, answer) -> tuple[bool, str]:
-    """(whether the answer is correct, hint). The record is made by `_course_seal`; the name salts its hashes."""
+    """(whether the answer is correct, hint). `_course_compare` says what a record holds."""
     if answer is None:
         return False, "There is no answer yet (None)."
-    judge = _property_verdict if "property" in exercise else _sealed_verdict
+    judge = _property_verdict if "property" in exercise else _stored_verdict
     try:
         with time_limit(_PATIENCE):
             return judge(exercise, identifier, answer)
-    except _course_seal.WrongKind as error:
+    except _course_compare.WrongKind as error:
         return False, str(error)
     except TooLong:
         return False, f"The check ended after {_PATIENCE} s: does a loop never end?"
@@ -33,21 +34,30 @@ def verdict(exercise: dict, identifier: str, answer) -> tuple[bool, str]:
         return False, f"The check cannot use this answer: {_named(error)}"
 
 
-def _sealed_verdict(exercise, identifier, answer):
+def _stored_verdict(exercise, identifier, answer):
     if "arguments" in exercise:
         answer = _results(answer, exercise["arguments"])
-    for number, record in enumerate([exercise["right"], *exercise["mistakes"]]):
-        hint = _course_seal.unseal(record, exercise["form"], answer, f"{identifier}/{number}")
-        if hint is not None:
-            return number == 0, hint
-    return False, _GENERAL
+    right, mistakes = exercise["right"], exercise["mistakes"]
+    values = _course_compare.fitting(right, _course_compare.plain(answer))
+    if _course_compare.agree(exercise, right, values):
+        return True, ""
+    for mistake in mistakes:
+        if _course_compare.agree(exercise, mistake["wrong"], values):
+            return False, mistake["hint"]
+    if "digits" not in exercise:
+        return False, _GENERAL
+    digits = exercise["digits"]
+    if _course_compare.close(right, values, *exercise["close"]):
+        return False, _CLOSE.format(digits=digits)
+    hints = [mistake["hint"] for mistake in mistakes if _course_compare.close(mistake["wrong"], values, 2, digits - 1)]
+    return False, " Or: ".join(hints) or _GENERAL
 
 
 def _property_verdict(exercise, identifier, answer):
-    for part in _parts(_course_seal.plain(answer)):
+    for part in _parts(_course_compare.plain(answer)):
         if not (isinstance(part, (Number, str)) or callable(part)):
-            shown = _course_seal.shown(part)
-            raise _course_seal.WrongKind(f"The answer must be made of numbers, lists and functions; here is {shown}.")
+            shown = _course_compare.shown(part)
+            raise _course_compare.WrongKind(f"The answer must be made of numbers, lists and functions; here is {shown}.")
     import numpy as np
 
     # Comparisons with what is not a number would all be false, and no hint be given.
@@ -72,18 +82,18 @@ def _named(error):
 def _results(function, arguments):
     """What the reader's function returns for each tuple of arguments."""
     if not callable(function):
-        shown = _course_seal.shown(_course_seal.plain(function))
-        raise _course_seal.WrongKind(f"The answer must be a function; this is {shown}.")
+        shown = _course_compare.shown(_course_compare.plain(function))
+        raise _course_compare.WrongKind(f"The answer must be a function; this is {shown}.")
     results = []
     for given in arguments:
         call = f"With the arguments {', '.join(map(repr, given))} the function"
         try:
             result = function(*given)
         except NotImplementedError:
-            raise _course_seal.WrongKind("The function is not written yet.") from None
+            raise _course_compare.WrongKind("The function is not written yet.") from None
         except _ANY as error:
-            raise _course_seal.WrongKind(f"{call} raises {_named(error)}") from None
+            raise _course_compare.WrongKind(f"{call} raises {_named(error)}") from None
         if result is None:
-            raise _course_seal.WrongKind(f"{call} returns None: does it end in a return statement?")
+            raise _course_compare.WrongKind(f"{call} returns None: does it end in a return statement?")
         results.append(result)
     return results

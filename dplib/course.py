@@ -4,9 +4,8 @@
 >>> course.check("hockey-1", None)
 hockey-1: not yet. There is no answer yet (None).
 
-The right answers are stored as stretched hashes and the hints are encrypted with the wrong answers that they
-belong to (`dplib._course_seal`), so that nobody reads them by accident. They come with the package, and no
-network is needed.
+The right answers, and the usual wrong ones with their hints, come with the package as plain data: whoever looks
+for them finds them, as in the solutions notebooks. No network is needed.
 """
 
 from __future__ import annotations
@@ -32,9 +31,10 @@ def check(identifier: str, answer) -> None:
 
     Notes
     -----
-    Numbers are accepted within the tolerance that the statement gives, whole numbers and fractions only
-    exactly, texts without regard to case. The hint depends on the wrong answer. About 0.1 s; a function that
-    never ends is given up after 9 s.
+    A number is accepted within one unit of the last digit that the statement asks for, or within the tolerance that
+    it gives for estimates; whole numbers and fractions only exactly, texts without regard to case. Fewer digits of
+    the right answer, at least two, are called close. The hint depends on the wrong answer. A function that never
+    ends is given up after 9 s.
     """
     right, hint = verdict(_exercise(identifier), identifier, answer)
     print(f"{identifier}: correct." if right else f"{identifier}: not yet. {hint}")

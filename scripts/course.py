@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 
 def files(root, stem):
-    """(solutions, exercises, sealed answers) of a chapter."""
+    """(solutions, exercises, answers) of a chapter."""
     folder = Path(root)
     return (
         folder / "notebooks" / "solutions" / f"{stem}.ipynb",
@@ -60,19 +60,19 @@ def disagreement(root, stem):
     if stored["source"] != course.fingerprint(solutions):
         return "the solutions changed"
     if list(stored["exercises"]) != [exercise.identifier for exercise in solutions.exercises]:
-        return "the sealed answers belong to other exercises"
+        return "the answers belong to other exercises"
     if tools.read(exercises) != course.student_notebook(solutions):
         return "the exercises are not what the solutions make"
     return None
 
 
 def make(root, stem):
-    """Write the exercises and the sealed answers of a chapter; CourseError if a rule is broken."""
+    """Write the exercises and the answers of a chapter; CourseError if a rule is broken."""
     import course_answers
 
     solutions, (path, exercises, answers) = load(root, stem), files(root, stem)
     before = path.read_bytes()
-    records = course_answers.sealed(solutions)
+    records = course_answers.records(solutions)
     student = course.student_notebook(solutions)
     found = course_answers.stub_problems(student, records, path)
     if found:
@@ -82,7 +82,7 @@ def make(root, stem):
     for folder in (exercises.parent, answers.parent):
         folder.mkdir(parents=True, exist_ok=True)
     tools.write(student, exercises)
-    lines = [f"{json.dumps(name)}: {json.dumps(record)}" for name, record in records.items()]
+    lines = [f"{json.dumps(name)}: {json.dumps(record, ensure_ascii=False)}" for name, record in records.items()]
     text = f'{{"source": "{course.fingerprint(solutions)}", "exercises": {{\n' + ",\n".join(lines) + "\n}}\n"
     one_move.write_text(answers, text)
     return len(records)

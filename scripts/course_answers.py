@@ -1,4 +1,4 @@
-"""Run a solutions notebook and seal its answers; run a student's notebook against them.
+"""Run a solutions notebook and record its answers; run a student's notebook against them.
 
 The cells are run as plain Python in this process, one after another.
 """
@@ -13,7 +13,7 @@ import traceback
 import course_notebooks as course
 import notebook_tools as tools
 
-from dplib import _course_seal as seal
+from dplib import _course_compare as compare
 from dplib._course_verdict import verdict
 
 
@@ -37,26 +37,26 @@ def _folder(path):
         os.chdir(before)
 
 
-def sealed(solutions):
-    """{identifier: record} of a solutions notebook: every answer sealed, every mistake with its hint.
+def records(solutions):
+    """{identifier: record} of a solutions notebook: every answer, every mistake with its hint.
 
-    Raises CourseError if a cell fails, if a solution does not pass its own check, if a mistake equals the
-    solution or another mistake, or if a hint contains the answer.
+    Raises CourseError if a cell fails, if a solution does not pass its own check, if a mistake is near the
+    solution or equals another mistake, or if a hint contains the answer.
     """
     import matplotlib
 
     matplotlib.use("agg")
-    names, records = {"__name__": "__main__"}, {}
+    names, found = {"__name__": "__main__"}, {}
     with _folder(solutions.path):
         for number, cell in enumerate(solutions.head, start=1):
             if cell["cell_type"] == "code":
                 _run(cell, names, f"{solutions.path.name}, cell {number}")
         for exercise in solutions.exercises:
-            records[exercise.identifier] = _sealed_exercise(exercise, names)
-    return records
+            found[exercise.identifier] = _exercise(exercise, names)
+    return found
 
 
-def _sealed_exercise(exercise, names):
+def _exercise(exercise, names):
     name, rules = exercise.identifier, exercise.rules
     _run(exercise.solution, names, f"{name}, solution")
     answer = names[exercise.answer]
@@ -65,7 +65,7 @@ def _sealed_exercise(exercise, names):
     else:
         try:
             record = _record(exercise, answer)
-        except (seal.WrongKind, ValueError) as error:
+        except (compare.WrongKind, ValueError) as error:
             raise course.CourseError(f"{name}: {error}") from None
     right, hint = verdict(record, name, answer)
     if not right:
@@ -74,10 +74,23 @@ def _sealed_exercise(exercise, names):
         _run(cell, names, f"{name}, hidden test")
     for cell in exercise.mistakes:
         _add_mistake(record, exercise, cell, names)
-    kinds = {"bool", "text"}
-    if "property" not in record and not exercise.mistakes and record["form"]["kind"] not in kinds:
+    if "property" in record:
+        return record
+    if not exercise.mistakes and not isinstance(record["right"], (bool, str)):
         raise course.CourseError(f"{name}: no mistake; give the usual wrong answer and its hint")
+    if "digits" in record:
+        record["close"] = _close(record, name)
     return record
+
+
+def _close(record, name):
+    """The fewest digits, at least two, and the fewest for values that have more, at which no mistake looks right."""
+    digits, wrong = record["digits"], [compare.leaves(mistake["wrong"]) for mistake in record["mistakes"]]
+    for least in range(2, digits):
+        for most in range(max(least, 3), max(digits, 4)):
+            if not any(compare.close(record["right"], values, least, most) for values in wrong):
+                return [least, most]
+    raise course.CourseError(f"{name}: a mistake cannot be told from the answer with a digit less; ask for more digits")
 
 
 def _record(exercise, answer):
@@ -86,8 +99,12 @@ def _record(exercise, answer):
     if callable(answer) and not record:
         raise ValueError("a function needs arguments in its metadata")
     values = [answer(*given) for given in rules["arguments"]] if record else answer
-    record["form"] = seal.form(values, rules.get("tolerance"), rules.get("absolute"))
-    record["right"] = seal.seal(record["form"], values, f"{exercise.identifier}/0")
+    record["right"] = compare.stored(values)
+    accuracy = {key: rules[key] for key in ("digits", "tolerance") if key in rules}
+    real = any(isinstance(part, float) for part in compare.leaves(record["right"]))
+    if real != bool(accuracy):
+        raise ValueError("digits (or a tolerance) must be in the metadata if, and only if, a part is a real number")
+    record |= accuracy | ({"close": [2, 2]} if "digits" in rules else {})
     record["mistakes"] = []
     for hint in (cell["metadata"]["course"]["mistake"] for cell in exercise.mistakes):
         told = _told(hint, values)
@@ -101,24 +118,24 @@ def _add_mistake(record, exercise, cell, names):
     number = len(record["mistakes"]) + 1
     _run(cell, names, f"{name}, mistake {number}")
     wrong, hint = names.pop(f"wrong_{exercise.number}"), cell["metadata"]["course"]["mistake"]
-    right, said = verdict(record, name, wrong)
-    if right:
-        raise course.CourseError(f"{name}: mistake {number} passes the check")
-    earlier = [other["metadata"]["course"]["mistake"] for other in exercise.mistakes[: number - 1]]
-    if said in earlier:
-        raise course.CourseError(f"{name}: mistake {number} gives the same answer as another mistake")
-    values = [wrong(*given) for given in record["arguments"]] if "arguments" in record else wrong
     try:
-        record["mistakes"].append(seal.seal(record["form"], values, f"{name}/{number}", hint))
-    except seal.WrongKind as error:
+        values = [wrong(*given) for given in record["arguments"]] if "arguments" in record else wrong
+        parts = compare.fitting(record["right"], compare.plain(values))
+        stored = compare.stored(parts)
+    except (compare.WrongKind, ValueError) as error:
         raise course.CourseError(f"{name}: mistake {number}: {error}") from None
-    if verdict(record, name, wrong)[1] != hint:
+    if compare.agree(record, record["right"], parts):
+        raise course.CourseError(f"{name}: mistake {number} passes the check")
+    if any(compare.agree(record, earlier["wrong"], parts) for earlier in record["mistakes"]):
+        raise course.CourseError(f"{name}: mistake {number} gives the same answer as another mistake")
+    record["mistakes"].append({"wrong": stored, "hint": hint})
+    if verdict(record, name, wrong) != (False, hint):
         raise course.CourseError(f"{name}: mistake {number} does not give its hint")
 
 
 def _told(hint, values):
     """The part of the answer that a hint gives away, or ""."""
-    values = seal.plain(values)
+    values = compare.plain(values)
     if isinstance(values, list):
         return next(filter(None, (_told(hint, value) for value in values)), "")
     if isinstance(values, bool):

@@ -21,7 +21,8 @@ PREFIXES = (
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 REGION = re.compile(rf"^([ \t]*){BEGIN}\n(.*?)^[ \t]*{END}[ \t]*$", re.DOTALL | re.MULTILINE)
 ROLES = ("solution", "check", "mistake", "hidden-test")
-RULES = {"exercise", "kind", "points", "tolerance", "absolute", "arguments", "property"}
+RULES = {"exercise", "kind", "points", "digits", "tolerance", "arguments", "property"}
+DIGITS = {3: "three", 4: "four", 5: "five", 6: "six"}
 HOW_TO = (
     "*Replace each line that says `your code here`, then run the check below it: it says that the answer is correct, "
     "or gives a hint that depends on the answer.*"
@@ -180,8 +181,25 @@ def _exercise_problems(exercise):
             yield f"a mistake must define wrong_{number} and leave {exercise.answer} alone"
     if "arguments" in rules and not exercise.hidden_tests:
         yield "a function needs hidden tests on other arguments"
-    if "property" in rules and ("arguments" in rules or exercise.mistakes):
-        yield "an exercise checked by a property has no arguments and no mistakes"
+    if "property" in rules and (rules.keys() & {"arguments", "digits", "tolerance"} or exercise.mistakes):
+        yield "an exercise checked by a property has no arguments, no digits, no tolerance and no mistakes"
+    yield from _accuracy_problems(rules, statement)
+
+
+def _accuracy_problems(rules, statement):
+    """The metadata say how exact an answer must be; the statement has to say the same."""
+    digits, tolerance = rules.get("digits"), rules.get("tolerance")
+    if digits is not None and tolerance is not None:
+        yield "digits or a tolerance, not both"
+    if digits is not None and digits not in DIGITS:
+        yield f"digits must be one of {', '.join(map(str, DIGITS))}; got {digits!r}"
+    said = set(re.findall(rf"\b({'|'.join(DIGITS.values())}) digits", statement, re.IGNORECASE))
+    if {word.lower() for word in said} != ({DIGITS.get(digits)} if digits is not None else set()):
+        yield f"its statement says {' and '.join(sorted(said)) or 'no'} digits, its metadata {digits!r}"
+    if tolerance is not None and not (isinstance(tolerance, float) and 0 < tolerance <= 0.3):
+        yield f"tolerance must be above 0 and at most 0.3; got {tolerance!r}"
+    if tolerance is not None and "Accepted within" not in statement:
+        yield "its statement does not say within which tolerance it is accepted (Accepted within …)"
 
 
 def _solution_problems(exercise):
@@ -254,7 +272,7 @@ def _copy(cell, source=None):
 
 
 def fingerprint(solutions):
-    """Hash of what the sealed answers depend on: code and rules, the set-up cell apart."""
+    """Hash of what the answers depend on: code and rules, the set-up cell apart."""
     parts = [
         [tools.source(cell) if cell["cell_type"] == "code" else "", cell["metadata"].get("course")]
         for cell in solutions.notebook["cells"]

@@ -84,13 +84,13 @@ PROPERTY_SHAPES = {
 def _shape(identifier, rng):
     """Of a right answer where it is known, else anything."""
     exercise = course._exercise(identifier)
-    if "form" in exercise:
-        return _of_form(exercise["form"])
+    if "right" in exercise:
+        return _of(exercise["right"])
     return PROPERTY_SHAPES.get(identifier, int(rng.integers(1, 5)))
 
 
-def _of_form(form):
-    return tuple(map(_of_form, form["items"])) if "items" in form else "x"
+def _of(right):
+    return tuple(map(_of, right)) if isinstance(right, list) else "x"
 
 
 def _number(rng):

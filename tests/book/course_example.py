@@ -19,8 +19,8 @@ def answer_2(width, height):
     return width * height / 2
     ### END SOLUTION'''
 
-RULES_1 = {"exercise": "hockey-1", "kind": "by hand", "points": 1, "tolerance": 1e-6}
-RULES_2 = {"exercise": "hockey-2", "kind": "code", "points": 2, "arguments": [[1.0, 2.0], [0.5, 3.0]]}
+RULES_1 = {"exercise": "hockey-1", "kind": "by hand", "points": 1, "digits": 6}
+RULES_2 = {"exercise": "hockey-2", "kind": "code", "points": 2, "digits": 4, "arguments": [[1.0, 2.0], [0.5, 3.0]]}
 
 
 def cells():
@@ -30,7 +30,7 @@ def cells():
         "bootstrap": new_code_cell(bootstrap_source(), id="bootstrap", metadata={"tags": ["hide-input"]}),
         "imports": new_code_cell("from dplib import course", id="imports"),
         "statement-1": new_markdown_cell(
-            "## 1. Heads\n\n*By hand.* Three heads in a row?", id="statement-1", metadata={"course": dict(RULES_1)}
+            "## 1. Heads\n\n*By hand.* Three heads in a row, to six digits?", id="statement-1", metadata={"course": dict(RULES_1)}
         ),
         "solution-1": new_code_cell(VALUE, id="solution-1", metadata={"tags": ["solution"]}),
         "check-1": new_code_cell('course.check("hockey-1", answer_1)', id="check-1", metadata={"tags": ["check"]}),
@@ -41,7 +41,7 @@ def cells():
             metadata={"tags": ["mistake"], "course": {"mistake": "Powers, not multiples, of the chance."}},
         ),
         "statement-2": new_markdown_cell(
-            "## 2. Area\n\n*Code.* A triangle.", id="statement-2", metadata={"course": copy.deepcopy(RULES_2)}
+            "## 2. Area\n\n*Code.* A triangle, to four digits.", id="statement-2", metadata={"course": copy.deepcopy(RULES_2)}
         ),
         "solution-2": new_code_cell(FUNCTION, id="solution-2", metadata={"tags": ["solution"]}),
         "check-2": new_code_cell('course.check("hockey-2", answer_2)', id="check-2", metadata={"tags": ["check"]}),

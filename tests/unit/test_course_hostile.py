@@ -15,7 +15,7 @@ from fuzz_checkers import Endless, Unprintable, nested
 from dplib import _course_verdict, course
 from dplib._time_limit import TooLong, time_limit
 
-SEALED, FUNCTION, PROPERTY = "group-2", "hockey-3", "hockey-5"
+STORED, FUNCTION, PROPERTY = "group-3", "hockey-3", "hockey-5"
 
 
 class Unreadable(Exception):
@@ -57,7 +57,7 @@ HOSTILE = [
 MOST_CALLS = 1_500_000  # and returns, of Python's and C's functions: nothing looks at each part of a huge answer
 
 
-@pytest.mark.parametrize("identifier", [SEALED, FUNCTION, PROPERTY])
+@pytest.mark.parametrize("identifier", [STORED, FUNCTION, PROPERTY])
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
 def test_any_answer_earns_a_hint(identifier, number, capsys):
     calls = 0
