@@ -118,11 +118,6 @@ def code_cells(notebook):
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
-def uses_all_cores(notebook):
-    """Whether the notebook starts worker processes of its own: two of those would be in each other's way."""
-    return any("Parallel(n_jobs=" in "".join(cell["source"]) for cell in code_cells(notebook))
-
-
 def markdown_cells(notebook):
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
 
