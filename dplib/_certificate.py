@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -102,7 +102,8 @@ def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=
         return _pilot(_tuples.add_sampler(factor, epsilon), seed, (0,), _PILOT_BLOCKS)
     sizes = [size for size in _SIZES if len(factor.gram) <= _MANY or size <= _LARGEST_OF_MANY]
     shares = Shares(factor.gram, sizes[-1] if tuple_size is None else tuple_size)
-    make = partial(_remove_plan, factor, epsilon, shares, samples, failure_probability, seed)
+    law = cache(partial(fit, shares))  # the best size comes up again with a longer pilot
+    make = partial(_remove_plan, factor, epsilon, law, samples, failure_probability, seed)
     if tuple_size is not None:
         return make(tuple_size, _PILOT_BLOCKS)
     best = _best_size(sizes, lambda size: make(size, 1).excess(samples, failure_probability))
@@ -180,13 +181,12 @@ def _refuse_drowned(plan):
         )
 
 
-def _remove_plan(factor, epsilon, shares, samples, failure_probability, seed, size, blocks):
-    """The better of the two kinds of lines, for one tuple size."""
+def _remove_plan(factor, epsilon, law, samples, failure_probability, seed, size, blocks):
+    """The better of the two kinds of lines, for one tuple size; law(size) : its tuple law."""
     if size == 1:
         return _pilot(_tuples.plain_sampler(factor, epsilon), seed, (1, 0), blocks)
-    law = fit(shares, size)
     plans = [
-        _pilot(_tuples.remove_sampler(factor, epsilon, law, common), seed, (size, int(common)), blocks)
+        _pilot(_tuples.remove_sampler(factor, epsilon, law(size), common), seed, (size, int(common)), blocks)
         for common in (False, True)
     ]
     return min(plans, key=lambda plan: plan.excess(samples, failure_probability))

@@ -201,11 +201,11 @@ def _cluster(costs, nearest, parts):
     # are at least 1, by less than the allowance.
     root = np.exp(-np.minimum(costs, _LARGEST_EXPONENT) / 4)
     near = np.exp(-np.minimum(nearest, _LARGEST_EXPONENT) / 4)
-    kappa = root**4
+    kappa = (root**2) ** 2
     best = max(1 / parts[0], kappa.sum(axis=1).min())  # h = I and h = 1
-    for power in (1, 2, 4, 8, 16):  # h = kappa^(power / 4)
-        most = parts @ near**power
-        best = max(best, (kappa * root**power @ (1 / most)).min())
+    for _ in range(5):  # h = kappa^(1/4), kappa^(1/2), ..., kappa^4
+        best = max(best, (kappa * root @ (1 / (parts @ near))).min())
+        root, near = root**2, near**2  # squares are quicker than other powers
     for cut in _CUTS:
         close = kappa >= cut
         most = np.minimum(1.0, close.sum(axis=0) * parts[0])

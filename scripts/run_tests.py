@@ -14,28 +14,15 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from itertools import chain
 
 import notebook_tools as tools
 
 ROOT = tools.ROOT
 WORKERS = os.environ.get("TEST_WORKERS", "2")
 REPORT = ROOT / "_build" / "tests"
+TIMES = REPORT / "notebooks.xml"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS]
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=3600", "--dist", "loadfile"]
-
-
-def notebook_runs():
-    """pytest's arguments: first the notebooks that use both cores themselves, one at a time, then the others."""
-    alone = [path for path in tools.notebooks() if tools.uses_all_cores(tools.read(path))]
-    others = [path for path in tools.notebooks() if path not in alone]
-    runs = [["-n", "1", *alone], ["-n", WORKERS, *others]]
-    return [
-        [*PYTEST, *NBVAL, *map(str, arguments), f"--junitxml={REPORT / f'notebooks-{number}.xml'}"]
-        for number, arguments in enumerate(runs)
-        if len(arguments) > 2
-    ]
-
 
 STEPS = {
     "unit": lambda: [
@@ -50,7 +37,7 @@ STEPS = {
         ],
         [*PYTEST, "--doctest-modules", "dplib"],
     ],
-    "notebooks": notebook_runs,
+    "notebooks": lambda: [[*PYTEST, *NBVAL, *map(str, tools.notebooks()), f"--junitxml={TIMES}"]],
     "book": lambda: [[*PYTEST, "tests/book", "--dist", "loadfile", "--durations=10"]],
 }
 SUMMARY = re.compile(r"^=*\s*((?:\d+ [a-z]+,? ?)+|no tests ran) in [\d.]+s")
@@ -85,8 +72,7 @@ def run_step(name):
 def run_times():
     """Seconds that each notebook took here, by name: for the reader, as the machine may have been busy."""
     seconds = {}
-    reports = sorted(REPORT.glob("notebooks-*.xml"))
-    for case in chain.from_iterable(ElementTree.parse(report).iter("testcase") for report in reports):
+    for case in ElementTree.parse(TIMES).iter("testcase") if TIMES.exists() else ():
         match = re.search(r"notebooks[./]([\w./-]*)", f"{case.get('classname', '')} {case.get('file', '')}")
         name = match.group(1).replace("/", ".").removesuffix(".ipynb") if match else ""
         seconds[name] = seconds.get(name, 0.0) + float(case.get("time", 0))
@@ -99,8 +85,7 @@ def main():
     chosen = parser.parse_args().steps or list(STEPS)
     os.environ.update(tools.kernel_environment())
     REPORT.mkdir(parents=True, exist_ok=True)
-    for report in REPORT.glob("notebooks*.xml"):
-        report.unlink()
+    TIMES.unlink(missing_ok=True)
     start, results = time.monotonic(), {}
     for name in chosen:
         status, closing = run_step(name)

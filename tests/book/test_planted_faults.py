@@ -397,9 +397,10 @@ def test_a_slow_notebook_is_reported_and_no_failure(tmp_path, monkeypatch):
     """Run times are printed; what they may be stands in benchmarks/notebook_times.py."""
     import run_tests
 
-    monkeypatch.setattr(run_tests, "REPORT", tmp_path)
+    monkeypatch.setattr(run_tests, "TIMES", tmp_path / "notebooks.xml")
+    assert run_tests.run_times() == {}
     case = '<testsuites><testsuite><testcase classname="notebooks.{0}.ipynb" name="c" time="{1}"/></testsuite></testsuites>'
-    (tmp_path / "notebooks-0.xml").write_text(case.format("solutions.01_hockey_stick", 1e6))
+    run_tests.TIMES.write_text(case.format("solutions.01_hockey_stick", 1e6))
     assert run_tests.run_times() == {"solutions.01_hockey_stick": 1e6}
 
 
@@ -423,14 +424,3 @@ def test_a_failing_step_fails_the_run(tmp_path, monkeypatch, capsys):
     assert run_tests.main() == 1
     last = capsys.readouterr().out.strip().splitlines()[-1]
     assert last.startswith("===== FAILED: bad; 1 failed, 2 passed in ")
-
-
-def test_notebooks_that_use_both_cores_run_alone():
-    import run_tests
-
-    paths = {path: tools.uses_all_cores(tools.read(path)) for path in tools.notebooks()}
-    runs = run_tests.notebook_runs()
-    assert any(paths.values()) and not all(paths.values()) and len(runs) == 2
-    for run, alone in zip(runs, (True, False)):
-        assert {str(path) for path, own in paths.items() if own is alone} <= set(run)
-        assert run[len(run) - 1 - run[::-1].index("-n") + 1] == ("1" if alone else run_tests.WORKERS)

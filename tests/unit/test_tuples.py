@@ -349,6 +349,24 @@ def test_the_final_samples_are_fresh(side, monkeypatch):
     assert all(key[0] != last[0] for key, _ in pilots)
 
 
+def test_the_choice_of_a_tuple_size_fits_each_law_once(monkeypatch):
+    fitted, pilots, real, pilot = [], [], _certificate.fit, _certificate._pilot
+
+    def counted(shares, size):
+        fitted.append(size)
+        return real(shares, size)
+
+    def listed(sampler, seed, key, blocks):
+        pilots.append(key[0])
+        return pilot(sampler, seed, key, blocks)
+
+    monkeypatch.setattr(_certificate, "fit", counted)
+    monkeypatch.setattr(_certificate, "_pilot", listed)
+    _certificate.prepare(bands(8, 4, 0.5), 0.8, "remove", 2**13, 1e-3, 0)
+    assert len(fitted) == len(set(fitted)) and set(pilots) == set(fitted)
+    assert len(pilots) > 2 * len(fitted)  # the best size has two pilots
+
+
 def test_what_the_drawn_tuples_miss_is_added():
     """[A-15] Twice what they miss, or what lies beyond the line, raises the bound by that."""
     sampler = remove(bands(8, 4, 0.5), 0.8, 5)
