@@ -13,6 +13,7 @@ Renyi accounting, an upper bound only, is there on request and never chosen.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,6 +36,12 @@ _FEW_ROUNDS, _RARE = 30, 8.0
 _HARDLY_ANY = 0.05
 # Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
 _WIDE = 0.01
+# log of the smallest float, and of a delta below which brackets are as narrow as a glance makes them.
+_LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -60.0
+# Relative widths that the lattice aims at: first, and where that failed.
+_GLANCE, _SECOND = 1e-3, 1e-4
+import os
+NORARE=int(os.environ.get('NORARE','0'))
 
 
 def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:
@@ -70,7 +77,7 @@ def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
     """
     check.choice("method", method, [name for name in METHODS if name != "renyi"])
     parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
-    bracket = side_log_delta(parts, epsilon, side, method)
+    bracket = side_log_delta(parts, epsilon, side, method, work=_Work())
     if bracket is None:
         raise NoBracketError(f"delta is exactly zero at epsilon = {epsilon:g}: it has no logarithm")
     return bracket
@@ -166,6 +173,8 @@ def _gaussian_mu(parts):
 
 
 def _side_delta(parts, epsilon, direction, method, tolerance):
+    if method == "auto" and _is_below_floats(parts, epsilon, direction):
+        return Bracket(0.0, 5e-324, "Chernoff")
     try:
         side = side_log_delta(parts, epsilon, direction, method, tolerance)
     except NoBracketError:
@@ -179,6 +188,27 @@ def _side_delta(parts, epsilon, direction, method, tolerance):
         wide = _wide_delta(parts, epsilon, direction)
         lower, upper = max(lower, wide.lower), min(upper, wide.upper)
     return Bracket(min(lower, upper), upper, side.method)
+
+
+def _is_below_floats(parts, epsilon, direction):
+    """Whether a Renyi bound at the saddle's order shows that delta is below the smallest float: a millisecond."""
+    if _gaussian_mu(parts) is not None:
+        return False
+    try:
+        with inside_floats():
+            if _rough_log_delta(parts, epsilon, direction) > _LOG_SMALLEST:
+                return False
+            return _wide.renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST
+    except (NoBracketError, ValueError):
+        return False
+
+
+def _rough_log_delta(parts, epsilon, direction):
+    """Chernoff's bound on log delta, roughly and without a certificate; far above it where records are hardly ever sampled."""
+    try:
+        return contour.Chernoff(parts, direction).log_delta(epsilon)
+    except NoBracketError:
+        return 0.0
 
 
 def _wide_delta(parts, epsilon, direction):
@@ -195,8 +225,8 @@ def _outward_exp(lower, upper):
     return low, min(max(math.nextafter(math.exp(upper), 2.0), 5e-324), 1.0)
 
 
-def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
-    """Bracket of log delta, or None where delta is exactly zero."""
+def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, work=None):
+    """Bracket of log delta, or None where delta is exactly zero. work : what the accountants may spend."""
     if not parts:
         return None
     mu = _gaussian_mu(parts)
@@ -215,14 +245,21 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
         with inside_floats():
             return _one_round_log_delta(parts[0][0], epsilon, direction)
 
+    work = work or _work(method, parts, lambda: _rough_log_delta(parts, epsilon, direction))
+
     def by_contour():
-        return contour.side_log_delta(parts, epsilon, direction)
+        return contour.side_log_delta(parts, epsilon, direction, *work.contour)
 
     def by_split():
-        return rare.side_log_delta(*parts[0], epsilon, direction)
+        return rare.side_log_delta(*parts[0], epsilon, direction, *work.split)
 
     def by_lattice():
-        return lattice.side_log_delta(parts, epsilon, direction, tolerance)
+        if work.quick is None:
+            return lattice.side_log_delta(parts, epsilon, direction, tolerance)
+        return _twice(
+            lambda aim, *work: lattice.side_log_delta(parts, epsilon, direction, aim, *work), work, tolerance,
+            lambda rough: rough.width <= tolerance or rough.upper < _LOG_PRACTICAL,
+        )
 
     # The lattice cannot beat a contour bracket that is narrow next to the logarithm itself.
     narrow = lambda bracket: bracket.width <= tolerance * (1 + abs(bracket.upper))
@@ -246,14 +283,21 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
     if _total_variation(parts) <= delta:
         return Bracket(0.0, 0.0, "closed form")
 
+    work = _work(method, parts, lambda: math.log(delta))
+
     def by_contour():
-        return contour.side_epsilon(parts, delta, direction)
+        return contour.side_epsilon(parts, delta, direction, *work.contour)
 
     def by_split():
-        return rare.side_epsilon(*parts[0], delta, direction)
+        return rare.side_epsilon(*parts[0], delta, direction, *work.split)
 
     def by_lattice():
-        return lattice.side_epsilon(parts, delta, direction, tolerance)
+        if work.quick is None:
+            return lattice.side_epsilon(parts, delta, direction, tolerance)
+        return _twice(
+            lambda aim, *work: lattice.side_epsilon(parts, delta, direction, aim, *work), work, tolerance,
+            lambda rough: rough.relative_width <= tolerance or math.log(delta) < _LOG_PRACTICAL,
+        )
 
     narrow = lambda bracket: bracket.relative_width <= tolerance
     routes = _routes(parts, method, by_split, by_contour, by_lattice)
@@ -277,7 +321,7 @@ def _routes(parts, method, by_split, by_contour, by_lattice):
     if method == "lattice":
         return [by_lattice]
     contours = [by_contour]
-    if len(parts) == 1:
+    if len(parts) == 1 and NORARE == 0:
         contours = [by_split, by_contour] if _is_rare(parts) else [by_contour, by_split]
     elif method == "auto" and (
         sum(rounds for _, rounds in parts) <= _HANDFUL or _participations(parts) <= _HARDLY_ANY
@@ -285,6 +329,46 @@ def _routes(parts, method, by_split, by_contour, by_lattice):
         # A few different rounds, or rare ones: the contour would close late, or not at all.
         return [by_lattice, by_contour]
     return contours + ([by_lattice] if method == "auto" else [])
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What each accountant may spend, as arguments of its functions: seconds, where nothing else is said."""
+
+    practical: bool = True
+    contour: tuple = ()
+    split: tuple = ()
+    quick: tuple | None = None  # the lattice's first try
+    lattice: tuple = ()
+
+
+def _work(method, parts, log_delta):
+    """A named method may take seconds; "auto" asks each for a tenth of that, and less where little can come of it."""
+    if method != "auto":
+        return _Work()
+    practical = log_delta() > _LOG_PRACTICAL
+    hopeful = practical and not _is_rare(parts)
+    return _Work(
+        practical, (4_000_000 if hopeful else 1_000_000,), (10_000_000,), (35_000, 500_000), (140_000, 1_000_000)
+    )
+
+
+def _twice(ask, work, tolerance, enough):
+    """The lattice at a glance, and where that is not enough with what it found as a guess; both brackets hold."""
+    try:
+        rough = ask(max(tolerance, _GLANCE), *work.quick)
+    except NoBracketError:
+        if not work.practical:
+            raise
+        return ask(max(tolerance, _SECOND), *work.lattice)
+    if enough(rough):
+        return rough
+    try:
+        fine = ask(tolerance, *work.lattice, rough.upper)
+    except NoBracketError:
+        return rough
+    lower, upper = max(rough.lower, fine.lower), min(rough.upper, fine.upper)
+    return Bracket(lower, max(lower, upper), fine.method)
 
 
 def _choose(routes, width, narrow):
