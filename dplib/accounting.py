@@ -39,7 +39,7 @@ _WIDE = 0.01
 # log of the smallest float, and of a delta below which brackets are as narrow as a glance makes them.
 _LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -60.0
 # Relative widths that the lattice aims at: first, and where that failed.
-_GLANCE, _SECOND = 1e-3, 1e-4
+_GLANCE, _SECOND = 1e-3, 2e-4
 import os
 NORARE=int(os.environ.get('NORARE','0'))
 
@@ -258,6 +258,7 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, 
             return lattice.side_log_delta(parts, epsilon, direction, tolerance)
         return _twice(
             lambda aim, *work: lattice.side_log_delta(parts, epsilon, direction, aim, *work), work, tolerance,
+            lambda: _wide.log_upper(parts, epsilon, direction) > _LOG_PRACTICAL,
             lambda rough: rough.width <= tolerance or rough.upper < _LOG_PRACTICAL,
         )
 
@@ -296,7 +297,9 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
             return lattice.side_epsilon(parts, delta, direction, tolerance)
         return _twice(
             lambda aim, *work: lattice.side_epsilon(parts, delta, direction, aim, *work), work, tolerance,
+            lambda: math.log(delta) > _LOG_PRACTICAL,
             lambda rough: rough.relative_width <= tolerance or math.log(delta) < _LOG_PRACTICAL,
+            relative=True,
         )
 
     narrow = lambda bracket: bracket.relative_width <= tolerance
@@ -335,7 +338,6 @@ def _routes(parts, method, by_split, by_contour, by_lattice):
 class _Work:
     """What each accountant may spend, as arguments of its functions: seconds, where nothing else is said."""
 
-    practical: bool = True
     contour: tuple = ()
     split: tuple = ()
     quick: tuple | None = None  # the lattice's first try
@@ -346,25 +348,24 @@ def _work(method, parts, log_delta):
     """A named method may take seconds; "auto" asks each for a tenth of that, and less where little can come of it."""
     if method != "auto":
         return _Work()
-    practical = log_delta() > _LOG_PRACTICAL
-    hopeful = practical and not _is_rare(parts)
-    return _Work(
-        practical, (4_000_000 if hopeful else 1_000_000,), (10_000_000,), (35_000, 500_000), (140_000, 1_000_000)
-    )
+    hopeful = log_delta() > _LOG_PRACTICAL and not _is_rare(parts)
+    return _Work((4_000_000 if hopeful else 1_000_000,), (10_000_000,), (35_000, 500_000), (120_000, 700_000))
 
 
-def _twice(ask, work, tolerance, enough):
+def _twice(ask, work, tolerance, practical, enough, relative=False):
     """The lattice at a glance, and where that is not enough with what it found as a guess; both brackets hold."""
     try:
         rough = ask(max(tolerance, _GLANCE), *work.quick)
     except NoBracketError:
-        if not work.practical:
+        if not practical():
             raise
         return ask(max(tolerance, _SECOND), *work.lattice)
     if enough(rough):
         return rough
+    # A finer grid helps more than a longer window where the first one was too coarse.
+    aim = tolerance if rough.width <= _GLANCE * (rough.upper if relative else 1.0) else max(tolerance, _SECOND)
     try:
-        fine = ask(tolerance, *work.lattice, rough.upper)
+        fine = ask(aim, *work.lattice, rough.upper)
     except NoBracketError:
         return rough
     lower, upper = max(rough.lower, fine.lower), min(rough.upper, fine.upper)

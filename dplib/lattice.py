@@ -56,6 +56,7 @@ class _Solver:
         if not parts:
             raise ValueError("composition must not be empty")
         self.log_delta, self.epsilon, self.c, self.split = log_delta, epsilon, 1.0, None
+        self.guessed = guess is not None
         self.margin, self.rough_log_delta = min(_MARGIN - math.log(aim), _MOST_MARGIN), 0.0
         self._cut(parts, direction, guess if log_delta is None else log_delta)
         if log_delta is not None and guess:
@@ -205,7 +206,9 @@ class _Solver:
             float(np.ptp(s.mixture.log_ratio(np.array([-1.0, 1.0])))) for s in self.steps
         )
         self.finest = self.reach / self.cells
-        self.h = max(min(self.reach / 3000, max(min(wanted, 0.2 * bulk), 4 * self.finest)), self.finest)
+        # Where a guess was known, a coarser grid has been tried before.
+        first = self.finest if self.guessed else 4 * self.finest
+        self.h = max(min(self.reach / 3000, max(min(wanted, 0.2 * bulk), first)), self.finest)
         answered = 0.0  # the step of the last answer
         for _ in range(6):
             try:
