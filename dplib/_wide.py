@@ -32,11 +32,11 @@ _TERMS = 4_000_000  # cells times components held at once
 _ROUNDING = 1e-12  # of one round's log int P^{1-t} Q^t
 
 
-def log_upper(parts, epsilon, direction):
+def log_upper(parts, epsilon, direction, *, quick=False):
     """Upper bound of log delta(epsilon), at most 0: the smallest of Chernoff's with a cut, and of Renyi's."""
     bounds = [0.0]
     # The search over Renyi orders takes longest, and helps where neither of the others does.
-    for bound in (_chernoff, renyi_log_delta, _renyi_delta):
+    for bound in (_chernoff, renyi_log_delta) if quick else (_chernoff, renyi_log_delta, _renyi_delta):
         try:
             with inside_floats():
                 bounds.append(bound(parts, epsilon, direction))

@@ -37,9 +37,11 @@ _HARDLY_ANY = 0.05
 # Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
 _WIDE = 0.01
 # log of the smallest float, and of a delta below which brackets are as narrow as a glance makes them.
-_LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -60.0
-# Relative widths that the lattice aims at: first, and where that failed.
+_LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -40.0
+_LOG_CERTAIN = -14.0  # log of 1 - delta that is no practical one either
+# Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND = 1e-3, 2e-4
+_TRIES = (35_000, 500_000), (120_000, 700_000), (400_000, 1_800_000)  # cells of a round, points of the sum
 import os
 NORARE=int(os.environ.get('NORARE','0'))
 
@@ -173,8 +175,8 @@ def _gaussian_mu(parts):
 
 
 def _side_delta(parts, epsilon, direction, method, tolerance):
-    if method == "auto" and _is_below_floats(parts, epsilon, direction):
-        return Bracket(0.0, 5e-324, "Chernoff")
+    if method == "auto" and (bracket := _at_a_glance(parts, epsilon, direction)) is not None:
+        return bracket
     try:
         side = side_log_delta(parts, epsilon, direction, method, tolerance)
     except NoBracketError:
@@ -190,17 +192,24 @@ def _side_delta(parts, epsilon, direction, method, tolerance):
     return Bracket(min(lower, upper), upper, side.method)
 
 
-def _is_below_floats(parts, epsilon, direction):
-    """Whether a Renyi bound at the saddle's order shows that delta is below the smallest float: a millisecond."""
-    if _gaussian_mu(parts) is not None:
-        return False
+def _at_a_glance(parts, epsilon, direction):
+    """The bracket in a millisecond or two where delta is below the smallest float, or hardly differs from 1; else None."""
+    if not parts or _gaussian_mu(parts) is not None or _is_one_round(parts):
+        return None
     try:
         with inside_floats():
-            if _rough_log_delta(parts, epsilon, direction) > _LOG_SMALLEST:
-                return False
-            return _wide.renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST
+            rough = _rough_log_delta(parts, epsilon, direction)
+            if rough < _LOG_SMALLEST and _wide.renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
+                return Bracket(0.0, 5e-324, "Chernoff")
+            if rough > -1 and (log_miss := _wide.log_miss(parts, epsilon, direction)) < _LOG_CERTAIN:
+                return Bracket(math.nextafter(-math.expm1(log_miss), 0.0), 1.0, "Chernoff")
     except (NoBracketError, ValueError):
-        return False
+        pass
+    return None
+
+
+def _is_one_round(parts):
+    return len(parts) == 1 and parts[0][1] == 1
 
 
 def _rough_log_delta(parts, epsilon, direction):
@@ -241,7 +250,7 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, 
         largest = -sum(rounds * mixture.log_floor for mixture, rounds in parts)
         if epsilon >= largest * (1 + 8 * EPS):
             return None
-    if len(parts) == 1 and parts[0][1] == 1:
+    if _is_one_round(parts):
         with inside_floats():
             return _one_round_log_delta(parts[0][0], epsilon, direction)
 
@@ -254,12 +263,12 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, 
         return rare.side_log_delta(*parts[0], epsilon, direction, *work.split)
 
     def by_lattice():
-        if work.quick is None:
+        if not work.lattice:
             return lattice.side_log_delta(parts, epsilon, direction, tolerance)
-        return _twice(
-            lambda aim, *work: lattice.side_log_delta(parts, epsilon, direction, aim, *work), work, tolerance,
-            lambda: _wide.log_upper(parts, epsilon, direction) > _LOG_PRACTICAL,
-            lambda rough: rough.width <= tolerance or rough.upper < _LOG_PRACTICAL,
+        return _by_tries(
+            lambda aim, *more: lattice.side_log_delta(parts, epsilon, direction, aim, *more),
+            work, tolerance, lambda bracket: bracket.width,
+            lambda found: (found.upper if found else _wide.log_upper(parts, epsilon, direction, quick=True)) > _LOG_PRACTICAL,
         )
 
     # The lattice cannot beat a contour bracket that is narrow next to the logarithm itself.
@@ -278,7 +287,7 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
             return Bracket(0.0, 0.0, "closed form")
         pad = 1e-12 * value + mu * (TAIL_ERROR * (1 - math.log(delta)) + 4 * EPS * mu)
         return Bracket(max(value - pad, 0.0), value + pad, "closed form")
-    if len(parts) == 1 and parts[0][1] == 1:
+    if _is_one_round(parts):
         with inside_floats():
             return _one_round_epsilon(parts[0][0], delta, direction)
     if _total_variation(parts) <= delta:
@@ -293,13 +302,11 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         return rare.side_epsilon(*parts[0], delta, direction, *work.split)
 
     def by_lattice():
-        if work.quick is None:
+        if not work.lattice:
             return lattice.side_epsilon(parts, delta, direction, tolerance)
-        return _twice(
-            lambda aim, *work: lattice.side_epsilon(parts, delta, direction, aim, *work), work, tolerance,
-            lambda: math.log(delta) > _LOG_PRACTICAL,
-            lambda rough: rough.relative_width <= tolerance or math.log(delta) < _LOG_PRACTICAL,
-            relative=True,
+        return _by_tries(
+            lambda aim, *more: lattice.side_epsilon(parts, delta, direction, aim, *more),
+            work, tolerance, lambda bracket: bracket.relative_width, lambda found: math.log(delta) > _LOG_PRACTICAL,
         )
 
     narrow = lambda bracket: bracket.relative_width <= tolerance
@@ -340,8 +347,7 @@ class _Work:
 
     contour: tuple = ()
     split: tuple = ()
-    quick: tuple | None = None  # the lattice's first try
-    lattice: tuple = ()
+    lattice: tuple = ()  # (cells, points) of each try
 
 
 def _work(method, parts, log_delta):
@@ -349,27 +355,40 @@ def _work(method, parts, log_delta):
     if method != "auto":
         return _Work()
     hopeful = log_delta() > _LOG_PRACTICAL and not _is_rare(parts)
-    return _Work((4_000_000 if hopeful else 1_000_000,), (10_000_000,), (35_000, 500_000), (120_000, 700_000))
+    return _Work((4_000_000 if hopeful else 1_000_000,), (10_000_000,), _TRIES)
 
 
-def _twice(ask, work, tolerance, practical, enough, relative=False):
-    """The lattice at a glance, and where that is not enough with what it found as a guess; both brackets hold."""
-    try:
-        rough = ask(max(tolerance, _GLANCE), *work.quick)
-    except NoBracketError:
-        if not practical():
-            raise
-        return ask(max(tolerance, _SECOND), *work.lattice)
-    if enough(rough):
-        return rough
-    # A finer grid helps more than a longer window where the first one was too coarse.
-    aim = tolerance if rough.width <= _GLANCE * (rough.upper if relative else 1.0) else max(tolerance, _SECOND)
-    try:
-        fine = ask(aim, *work.lattice, rough.upper)
-    except NoBracketError:
-        return rough
-    lower, upper = max(rough.lower, fine.lower), min(rough.upper, fine.upper)
-    return Bracket(lower, max(lower, upper), fine.method)
+def _by_tries(ask, work, tolerance, width, practical):
+    """The lattice at a glance; then on a fine grid with what was found as a guess, and once more where that is still wide.
+
+    ask(aim, cells, points, guess) : a Bracket, in which the truth lies every time. width : function of a bracket.
+    practical : function of a bracket or None, whether a finer one is worth its time.
+    """
+    found = None
+    for aim, (cells, points) in zip((_GLANCE, tolerance, _GLANCE), work.lattice):
+        if found is not None:
+            last = width(found)
+            if last <= tolerance or (aim == _GLANCE and last <= _GLANCE):
+                break
+            # A finer grid helps more than a longer window where the grid was too coarse.
+            aim = aim if last <= _GLANCE else max(aim, _SECOND)
+        try:
+            bracket = ask(max(aim, tolerance), cells, points, found and found.upper)
+        except NoBracketError:
+            if found is None and aim == tolerance:
+                raise
+            if not practical(found):
+                break
+            continue
+        if found is not None:
+            lower, upper = max(bracket.lower, found.lower), min(bracket.upper, found.upper)
+            bracket = Bracket(lower, max(lower, upper), bracket.method)
+        found = bracket
+        if not practical(found):
+            break
+    if found is None:
+        raise NoBracketError("the lattice found no bracket within its budget")
+    return found
 
 
 def _choose(routes, width, narrow):

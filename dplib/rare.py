@@ -33,6 +33,7 @@ from .mixtures import EPS, complex_log1p
 from .results import Bracket, NoBracketError
 
 _WORK_CAP = 300_000_000  # complex products in the table of frequencies: about a second
+_MOST_STARTS, _FEW_STARTS = 25, 5  # of the search for an epsilon, and where the work is limited
 _DIGITS = 27.0  # e^-27 = 2e-12: what one source of error may contribute, next to delta
 _NARROW = 3e-7  # a bracket of log delta that needs no second try
 # Splits that are tried, cheapest first: where the tail begins, as a share of epsilon, and
@@ -386,7 +387,7 @@ def side_epsilon(mixture, rounds, delta, direction, most_work=_WORK_CAP) -> Brac
         alone = mixture.log_hockey_stick(grid, direction) + math.log(rounds)
         epsilon = float(grid[min(int(np.argmax(alone <= log_delta)), 199)]) if alone[-1] <= log_delta else epsilon
     low, high = 0.0, math.inf
-    for _ in range(25):
+    for _ in range(_MOST_STARTS if most_work == _WORK_CAP else _FEW_STARTS):
         if not epsilon > 0:
             break
         # Nodes and split are chosen for one epsilon: choose them again until the root is near it.
