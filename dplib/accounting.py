@@ -68,7 +68,7 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
     parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
     if method == "renyi":
         return _renyi_bound(renyi.to_delta, parts, epsilon, side)
-    return _side_delta(parts, epsilon, side, method, tolerance)
+    return side_delta(parts, epsilon, side, method, tolerance)
 
 
 def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
@@ -174,7 +174,8 @@ def _gaussian_mu(parts):
 # --------------------------------------------------------------- one direction
 
 
-def _side_delta(parts, epsilon, direction, method, tolerance):
+def side_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
+    """Bracket of delta in one direction; arguments as checked by `delta`."""
     if method == "auto" and (bracket := _at_a_glance(parts, epsilon, direction)) is not None:
         return bracket
     try:
