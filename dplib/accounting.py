@@ -195,7 +195,7 @@ def side_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
 
 def _at_a_glance(parts, epsilon, direction):
     """The bracket in a millisecond or two where delta is below the smallest float, or hardly differs from 1; else None."""
-    if not parts or _gaussian_mu(parts) is not None or _is_one_round(parts):
+    if not parts or _gaussian_mu(parts) is not None or _is_one_round(parts) or _is_beyond(parts, epsilon, direction):
         return None
     try:
         with inside_floats():
@@ -207,6 +207,11 @@ def _at_a_glance(parts, epsilon, direction):
     except (NoBracketError, ValueError):
         pass
     return None
+
+
+def _is_beyond(parts, epsilon, direction):
+    """Whether no loss reaches epsilon: the add loss is at most -log p_0 in every round (-inf floors give +inf)."""
+    return direction == "add" and epsilon >= -sum(rounds * m.log_floor for m, rounds in parts) * (1 + 8 * EPS)
 
 
 def _is_one_round(parts):
@@ -246,11 +251,8 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, 
         rate = abs(epsilon / mu - mu / 2) + 2
         pad = TAIL_ERROR * (1 + abs(value)) + 4 * EPS * (epsilon / mu + mu) * rate
         return Bracket(value - pad, min(value + pad, 0.0), "closed form")
-    if direction == "add":
-        # The add loss is bounded by -log p_0 in every round; -inf floors give +inf.
-        largest = -sum(rounds * mixture.log_floor for mixture, rounds in parts)
-        if epsilon >= largest * (1 + 8 * EPS):
-            return None
+    if _is_beyond(parts, epsilon, direction):
+        return None
     if _is_one_round(parts):
         with inside_floats():
             return _one_round_log_delta(parts[0][0], epsilon, direction)
