@@ -42,8 +42,6 @@ _LOG_CERTAIN = -14.0  # log of 1 - delta that is no practical one either
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND = 1e-3, 2e-4
 _TRIES = (35_000, 500_000), (120_000, 700_000), (400_000, 1_800_000)  # cells of a round, points of the sum
-import os
-NORARE=int(os.environ.get('NORARE','0'))
 
 
 def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:
@@ -334,7 +332,7 @@ def _routes(parts, method, by_split, by_contour, by_lattice):
     if method == "lattice":
         return [by_lattice]
     contours = [by_contour]
-    if len(parts) == 1 and NORARE == 0:
+    if len(parts) == 1:
         contours = [by_split, by_contour] if _is_rare(parts) else [by_contour, by_split]
     elif method == "auto" and (
         sum(rounds for _, rounds in parts) <= _HANDFUL or _participations(parts) <= _HARDLY_ANY
