@@ -21,18 +21,17 @@ _CUTS = 100_000  # half-lattice losses whose panels are held at once
 _MOST_PANELS = 12_000_000  # times components
 _MOST_ROUGH = 20_000
 _FAR = 100.0  # from such u on the density of P is not summed from the loss: the terms would cancel
-_MARGIN = 22.0  # of the tail that is cut, below delta, in logarithms
 _MUCH = 0.03  # of the mass, in one cell: the lattice is placed at its barycentre
 
 
 class Step:
     """One mixture in one direction, `rounds` times: where its loss lives."""
 
-    def __init__(self, mixture, rounds, direction, log_target):
+    def __init__(self, mixture, rounds, direction, log_target, margin=22.0):
         self.mixture, self.rounds = mixture, rounds
         self.sign = 1 if direction == "remove" else -1
-        # Tails: on the high-loss side far below delta, on the other below 1e-20.
-        high = min(log_target, 0.0) - math.log(rounds) - _MARGIN
+        # Tails: on the high-loss side `margin` below log delta, on the other below 1e-20.
+        high = min(log_target, 0.0) - math.log(rounds) - margin
         if self.sign > 0:
             self.u_high, self.u_low = self._quantile(high, 1), self._quantile(-50.0, -1)
         else:
@@ -272,11 +271,29 @@ class Law:
     def losses(self):
         return self.offset + self.h * (self.first + np.arange(len(self.upper)))
 
+    def index_above(self, loss):
+        """The first lattice point above `loss`, counted from the first one of the law."""
+        return min(max(math.floor((loss - self.offset) / self.h) - self.first + 1, 0), len(self.upper))
+
+    def loss_below(self, loss):
+        """The last lattice point up to `loss`."""
+        return self.offset + self.h * (self.first + self.index_above(loss) - 1)
+
+    def log_moments(self, side, c, split):
+        """log of the moments E exp(c loss) of the upper or lower law, up to the loss `split` and above it."""
+        masses, at = getattr(self, side), self.index_above(split)
+        return self._log_moment(masses, c, 0, at), self._log_moment(masses, c, at, len(masses))
+
     def log_moment(self, side, c):
         """log of the moment E exp(c loss) of the upper or lower law."""
         masses = getattr(self, side)
-        alive = np.flatnonzero(masses)
-        logs = (c - self.c) * self.losses()[alive]
+        return self._log_moment(masses, c, 0, len(masses))
+
+    def _log_moment(self, masses, c, first, last):
+        alive = first + np.flatnonzero(masses[first:last])
+        if not len(alive):
+            return -math.inf
+        logs = (c - self.c) * (self.offset + self.h * (self.first + alive))
         top = logs.max()
         return float(top + math.log(np.exp(logs - top) @ masses[alive]) + self.scale)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ._scipy import fft
 from ._tilt import log_kernel
-from .mixtures import EPS
+from .mixtures import EPS, complex_log1p
 from .results import NoBracketError
 
 MOST_POINTS = 1_800_000  # of a transform that is computed in full: about 70 MB
@@ -32,6 +32,7 @@ _BLOCK = 2**15  # lattice points summed at once
 _DEAD = -90.0  # log of what a product of transforms may be to be left out
 # Tilts, relative to the law's own, at which aliases are bounded. A law of rare large losses explodes within a per cent.
 _ABOVE, _BELOW = (1.005, 1.01, 1.02, 1.05, 1.1, 1.25, 1.6, 2.5, 5.0), (0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99)
+_LARGEST_TILT = 240.0  # of the bound on what is left out, over the tilt of the sum
 _DIGIT = 64  # length of the sums of `_low_band`
 
 
@@ -43,15 +44,17 @@ class Sum:
     """The composed law, upper or lower: a bound on delta at every epsilon.
 
     laws : one Law per mixture, with one step and one tilt. side : "upper" or "lower".
-    period : least length of the lattice. rough_moment : function of a tilt, about the log
-    moment of the summed loss (it ranks the tilts of the aliasing bound).
+    period : least length of the lattice, of at most `points` points. rough_moment : function of a tilt, about the log
+    moment of the summed loss (it ranks the tilts of the aliasing bound). split : a loss, or None. Runs of which no round
+    loses more are then left out of the sums: their delta is bounded by Chernoff above, and by 0 below.
     """
 
-    def __init__(self, laws, side, period, rough_moment):
-        self.side, self.c, self.h, self.laws = side, laws[0].c, laws[0].h, laws
+    def __init__(self, laws, side, period, rough_moment, split=None, points=MOST_POINTS):
+        self.side, self.c, self.h, self.laws, self.split = side, laws[0].c, laws[0].h, laws, split
+        self.points = points
         self.size = fft.next_fast_len(max(int(math.ceil(period / self.h)), 16), real=True)
         self.period = self.size * self.h
-        self.rough_moment, self._certified = rough_moment, {}
+        self.rough_moment, self._certified, self._left_out = rough_moment, {}, []
         self.log_moment = self.origin = self.moment_error = 0.0
         self.log_infinite = -math.inf
         self.rows = []
@@ -65,12 +68,12 @@ class Sum:
             # Centred at the mean, so that the phase of a high power stays small.
             centre = int(round(float(np.arange(len(masses)) @ masses)))
             error = rounding(law, self.size)
-            self.rows.append((masses, centre, rounds, error))
+            self.rows.append((masses, centre, rounds, error, None if split is None else law.index_above(split)))
             self.origin += rounds * (law.offset + self.h * (law.first + centre))
             self.moment_error += rounds * error
             self.log_infinite = np.logaddexp(self.log_infinite, law.log_infinite + math.log(rounds))
         self.moment_error += 4 * EPS * abs(self.log_moment)
-        frequencies, power = self._spectrum()
+        frequencies, power = self._spectrum() if split is None else self._split_spectrum()
         self.mass_error += 8 * EPS * math.log2(self.size) * 2 * float(np.abs(power).sum()) / self.size
         kind = _Series if len(frequencies) <= _SERIES else _Masses
         self.values = kind(frequencies, power, self.size, self.c, self.h)
@@ -81,14 +84,14 @@ class Sum:
         size, half = self.size, self.size // 2 + 1
         count = self._band_width() if size > _FOLD else half
         band = size > _FOLD and count <= _BAND
-        if size > MOST_POINTS and not band:
+        if size > self.points and not band:
             raise TooLong(f"the lattice needs {size} points")
         count = count if band else half
         frequencies = np.arange(count, dtype=np.int32)
         # A computed modulus m is off by e at most, its power by (m + e)^T - m^T; excess = T log(1 + e / m).
         log_power, angle, excess = np.zeros((3, count))
         left_out = 0.0
-        for masses, centre, rounds, error in self.rows:
+        for masses, centre, rounds, error, _ in self.rows:
             if band:
                 transform = _low_band(masses, centre, size, frequencies)
             else:
@@ -120,10 +123,51 @@ class Sum:
         product *= power
         return frequencies, product
 
+    def _split_spectrum(self):
+        """The same for the runs in which some round loses more than `split`: prod (B + X)^T - prod B^T, where
+        B is the transform of the losses up to `split` and X that of the others.
+
+        That is a sum of products with positive coefficients, each with a factor X. So if B and X are off by b and x at
+        most, it is off by F (sum T x / m + s sum T b / m) at most: m = |B| + |X| + b + x, F = prod m^T, and s, the
+        largest of 1 - prod (|B| / m)^T, is at most 1 and at most sum T (|X| + x) / (|B| + |X|).
+        """
+        size, half = self.size, self.size // 2 + 1
+        if size > self.points:
+            raise TooLong(f"the lattice needs {size} points")
+        log_base, growth = np.zeros((2, half), complex)
+        log_most, share, small, large = np.zeros((4, half))
+        for masses, centre, rounds, error, at in self.rows:
+            bulk, tail = masses.copy(), masses.copy()
+            bulk[at:], tail[:at] = 0.0, 0.0
+            b = fft.rfft(_wrapped(bulk, centre, size), overwrite_x=True)
+            x = fft.rfft(_wrapped(tail, centre, size), overwrite_x=True)
+            off_b, off_x = error * float(bulk.sum()), error * float(tail.sum())
+            size_x = np.abs(x)
+            most = np.abs(b) + size_x
+            share += np.minimum(rounds * (size_x + off_x) / np.maximum(most, 1e-300), rounds)
+            most += off_b + off_x
+            log_most += rounds * np.log(most)
+            small += rounds * off_x / most
+            large += rounds * off_b / most
+            whole = b + x
+            for array in (b, whole):
+                array[np.abs(array) < 1e-200] = 1e-200  # far below the error
+            log_b, near = np.log(b), np.abs(x) < 0.5 * np.abs(b)
+            ratio = np.where(near, x, 0.0) / b
+            growth += rounds * np.where(near, complex_log1p(ratio.real, ratio.imag), np.log(whole) - log_b)
+            log_base += rounds * log_b
+        # Far growth needs no expm1, and would overflow there.
+        far = growth.real > 1
+        power = np.exp(log_base + np.where(far, growth, 0.0)) * np.where(far, 1.0, np.expm1(np.where(far, 0.0, growth)))
+        power[far] -= np.exp(log_base[far])
+        error = np.exp(log_most) * (small + np.minimum(share, 1.0) * large)
+        self.mass_error = 2 * float(error.sum()) / size
+        return np.arange(half, dtype=np.int32), power
+
     def _band_width(self):
         """How many low frequencies have to be computed for |phi| < e^{_DEAD / 2} at all others."""
         log_bound, gap = np.zeros(_FOLD // 2), 2 * math.pi / _FOLD
-        for masses, centre, rounds, error in self.rows:
+        for masses, centre, rounds, error, _ in self.rows:
             square = (np.abs(fft.rfft(_wrapped(masses, centre, _FOLD), overwrite_x=True)) + error) ** 2
             places = np.arange(len(masses)) - centre
             variance = float((places * places) @ masses)  # around `centre`: at least the variance
@@ -148,9 +192,36 @@ class Sum:
         lead = self.log_moment - c * at
         if self.side == "upper":
             finite = lead + math.log(max(value, 0.0) + slack)
+            if self.split is not None:
+                finite = np.logaddexp(finite, self._log_left_out(epsilon))
             return float(np.logaddexp(finite, self.log_infinite))
         left = value - slack - math.exp(min(self._log_aliasing(epsilon) - lead, 700.0))
         return lead + math.log(left) if left > 0 else -math.inf
+
+    def _log_left_out(self, epsilon):
+        """log of a bound on delta of the runs that are left out, by Chernoff at a tilt that bounds it well."""
+        most = sum(law.step.rounds * law.loss_below(self.split) for law in self.laws)
+        if most <= epsilon:
+            return -math.inf
+        if not self._left_out:
+            for tilt in self.c * np.geomspace(1, _LARGEST_TILT, 24):
+                self._left_out.append((float(tilt), self._log_moments(float(tilt))[1]))
+        bounds = [
+            moment + self.moment_error + 8 * EPS * (abs(moment) + tilt * epsilon) - tilt * epsilon + log_kernel(tilt)
+            for tilt, moment in self._left_out
+        ]
+        return min(bounds)
+
+    def _log_moments(self, tilt):
+        """(log of the moment of what is summed, of what is left out or -inf) at another tilt, all rounds together."""
+        if self.split is None:
+            return sum(law.step.rounds * law.log_moment(self.side, tilt) for law in self.laws), -math.inf
+        base = growth = 0.0
+        for law in self.laws:
+            bulk, tail = law.log_moments(self.side, tilt, self.split)
+            base += law.step.rounds * bulk
+            growth += law.step.rounds * float(np.logaddexp(0.0, tail - bulk))
+        return base + growth + math.log(max(-math.expm1(-growth), 1e-300)), base
 
     def _log_aliasing(self, epsilon):
         """log of a bound on sum_{m != 0} e^{c m Lambda} delta(eps + m Lambda), by Chernoff."""
@@ -158,8 +229,7 @@ class Sum:
         for side in (1, -1):
             _, tilt = best_alias(self.rough_moment, self.c, epsilon, self.period, side)
             if tilt is not None and tilt not in self._certified:
-                moments = (law.step.rounds * law.log_moment(self.side, tilt) for law in self.laws)
-                self._certified[tilt] = sum(moments)
+                self._certified[tilt] = self._log_moments(tilt)[0]
             exact = lambda tilt: self._certified[tilt]
             ends.append(best_alias(exact, self.c, epsilon, self.period, side, [tilt])[0])
         return float(np.logaddexp(*ends))

@@ -13,6 +13,7 @@ Renyi accounting, an upper bound only, is there on request and never chosen.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,6 +36,12 @@ _FEW_ROUNDS, _RARE = 30, 8.0
 _HARDLY_ANY = 0.05
 # Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
 _WIDE = 0.01
+# log of the smallest float, and of a delta below which brackets are as narrow as a glance makes them.
+_LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -40.0
+_LOG_CERTAIN = -14.0  # log of 1 - delta that is no practical one either
+# Relative widths that the lattice aims at: first and last, and where the first was far off.
+_GLANCE, _SECOND = 1e-3, 2e-4
+_TRIES = (35_000, 500_000), (120_000, 700_000), (400_000, 1_800_000)  # cells of a round, points of the sum
 
 
 def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:
@@ -59,7 +66,7 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
     parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
     if method == "renyi":
         return _renyi_bound(renyi.to_delta, parts, epsilon, side)
-    return _side_delta(parts, epsilon, side, method, tolerance)
+    return side_delta(parts, epsilon, side, method, tolerance)
 
 
 def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
@@ -70,7 +77,7 @@ def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
     """
     check.choice("method", method, [name for name in METHODS if name != "renyi"])
     parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
-    bracket = side_log_delta(parts, epsilon, side, method)
+    bracket = side_log_delta(parts, epsilon, side, method, work=_Work())
     if bracket is None:
         raise NoBracketError(f"delta is exactly zero at epsilon = {epsilon:g}: it has no logarithm")
     return bracket
@@ -165,7 +172,10 @@ def _gaussian_mu(parts):
 # --------------------------------------------------------------- one direction
 
 
-def _side_delta(parts, epsilon, direction, method, tolerance):
+def side_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
+    """Bracket of delta in one direction; arguments as checked by `delta`."""
+    if method == "auto" and (bracket := _at_a_glance(parts, epsilon, direction)) is not None:
+        return bracket
     try:
         side = side_log_delta(parts, epsilon, direction, method, tolerance)
     except NoBracketError:
@@ -179,6 +189,39 @@ def _side_delta(parts, epsilon, direction, method, tolerance):
         wide = _wide_delta(parts, epsilon, direction)
         lower, upper = max(lower, wide.lower), min(upper, wide.upper)
     return Bracket(min(lower, upper), upper, side.method)
+
+
+def _at_a_glance(parts, epsilon, direction):
+    """The bracket in a millisecond or two where delta is below the smallest float, or hardly differs from 1; else None."""
+    if not parts or _gaussian_mu(parts) is not None or _is_one_round(parts) or _is_beyond(parts, epsilon, direction):
+        return None
+    try:
+        with inside_floats():
+            rough = _rough_log_delta(parts, epsilon, direction)
+            if rough < _LOG_SMALLEST and _wide.renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
+                return Bracket(0.0, 5e-324, "Chernoff")
+            if rough > -1 and (log_miss := _wide.log_miss(parts, epsilon, direction)) < _LOG_CERTAIN:
+                return Bracket(math.nextafter(-math.expm1(log_miss), 0.0), 1.0, "Chernoff")
+    except (NoBracketError, ValueError):
+        pass
+    return None
+
+
+def _is_beyond(parts, epsilon, direction):
+    """Whether no loss reaches epsilon: the add loss is at most -log p_0 in every round (-inf floors give +inf)."""
+    return direction == "add" and epsilon >= -sum(rounds * m.log_floor for m, rounds in parts) * (1 + 8 * EPS)
+
+
+def _is_one_round(parts):
+    return len(parts) == 1 and parts[0][1] == 1
+
+
+def _rough_log_delta(parts, epsilon, direction):
+    """Chernoff's bound on log delta, roughly and without a certificate; far above it where records are hardly ever sampled."""
+    try:
+        return contour.Chernoff(parts, direction).log_delta(epsilon)
+    except NoBracketError:
+        return 0.0
 
 
 def _wide_delta(parts, epsilon, direction):
@@ -195,8 +238,8 @@ def _outward_exp(lower, upper):
     return low, min(max(math.nextafter(math.exp(upper), 2.0), 5e-324), 1.0)
 
 
-def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
-    """Bracket of log delta, or None where delta is exactly zero."""
+def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, work=None):
+    """Bracket of log delta, or None where delta is exactly zero. work : what the accountants may spend."""
     if not parts:
         return None
     mu = _gaussian_mu(parts)
@@ -206,23 +249,28 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
         rate = abs(epsilon / mu - mu / 2) + 2
         pad = TAIL_ERROR * (1 + abs(value)) + 4 * EPS * (epsilon / mu + mu) * rate
         return Bracket(value - pad, min(value + pad, 0.0), "closed form")
-    if direction == "add":
-        # The add loss is bounded by -log p_0 in every round; -inf floors give +inf.
-        largest = -sum(rounds * mixture.log_floor for mixture, rounds in parts)
-        if epsilon >= largest * (1 + 8 * EPS):
-            return None
-    if len(parts) == 1 and parts[0][1] == 1:
+    if _is_beyond(parts, epsilon, direction):
+        return None
+    if _is_one_round(parts):
         with inside_floats():
             return _one_round_log_delta(parts[0][0], epsilon, direction)
 
+    work = work or _work(method, parts, lambda: _rough_log_delta(parts, epsilon, direction))
+
     def by_contour():
-        return contour.side_log_delta(parts, epsilon, direction)
+        return contour.side_log_delta(parts, epsilon, direction, *work.contour)
 
     def by_split():
-        return rare.side_log_delta(*parts[0], epsilon, direction)
+        return rare.side_log_delta(*parts[0], epsilon, direction, *work.split)
 
     def by_lattice():
-        return lattice.side_log_delta(parts, epsilon, direction, tolerance)
+        if not work.lattice:
+            return lattice.side_log_delta(parts, epsilon, direction, tolerance)
+        return _by_tries(
+            lambda aim, *more: lattice.side_log_delta(parts, epsilon, direction, aim, *more),
+            work, tolerance, lambda bracket: bracket.width,
+            lambda found: (found.upper if found else _wide.log_upper(parts, epsilon, direction, quick=True)) > _LOG_PRACTICAL,
+        )
 
     # The lattice cannot beat a contour bracket that is narrow next to the logarithm itself.
     narrow = lambda bracket: bracket.width <= tolerance * (1 + abs(bracket.upper))
@@ -240,20 +288,27 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
             return Bracket(0.0, 0.0, "closed form")
         pad = 1e-12 * value + mu * (TAIL_ERROR * (1 - math.log(delta)) + 4 * EPS * mu)
         return Bracket(max(value - pad, 0.0), value + pad, "closed form")
-    if len(parts) == 1 and parts[0][1] == 1:
+    if _is_one_round(parts):
         with inside_floats():
             return _one_round_epsilon(parts[0][0], delta, direction)
     if _total_variation(parts) <= delta:
         return Bracket(0.0, 0.0, "closed form")
 
+    work = _work(method, parts, lambda: math.log(delta))
+
     def by_contour():
-        return contour.side_epsilon(parts, delta, direction)
+        return contour.side_epsilon(parts, delta, direction, *work.contour)
 
     def by_split():
-        return rare.side_epsilon(*parts[0], delta, direction)
+        return rare.side_epsilon(*parts[0], delta, direction, *work.split)
 
     def by_lattice():
-        return lattice.side_epsilon(parts, delta, direction, tolerance)
+        if not work.lattice:
+            return lattice.side_epsilon(parts, delta, direction, tolerance)
+        return _by_tries(
+            lambda aim, *more: lattice.side_epsilon(parts, delta, direction, aim, *more),
+            work, tolerance, lambda bracket: bracket.relative_width, lambda found: math.log(delta) > _LOG_PRACTICAL,
+        )
 
     narrow = lambda bracket: bracket.relative_width <= tolerance
     routes = _routes(parts, method, by_split, by_contour, by_lattice)
@@ -285,6 +340,56 @@ def _routes(parts, method, by_split, by_contour, by_lattice):
         # A few different rounds, or rare ones: the contour would close late, or not at all.
         return [by_lattice, by_contour]
     return contours + ([by_lattice] if method == "auto" else [])
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What each accountant may spend, as arguments of its functions: seconds, where nothing else is said."""
+
+    contour: tuple = ()
+    split: tuple = ()
+    lattice: tuple = ()  # (cells, points) of each try
+
+
+def _work(method, parts, log_delta):
+    """A named method may take seconds; "auto" asks each for a tenth of that, and less where little can come of it."""
+    if method != "auto":
+        return _Work()
+    hopeful = log_delta() > _LOG_PRACTICAL and not _is_rare(parts)
+    return _Work((4_000_000 if hopeful else 1_000_000,), (10_000_000,), _TRIES)
+
+
+def _by_tries(ask, work, tolerance, width, practical):
+    """The lattice at a glance; then on a fine grid with what was found as a guess, and once more where that is still wide.
+
+    ask(aim, cells, points, guess) : a Bracket, in which the truth lies every time. width : function of a bracket.
+    practical : function of a bracket or None, whether a finer one is worth its time.
+    """
+    found = None
+    for aim, (cells, points) in zip((_GLANCE, tolerance, _GLANCE), work.lattice):
+        if found is not None:
+            last = width(found)
+            if last <= tolerance or (aim == _GLANCE and last <= _GLANCE):
+                break
+            # A finer grid helps more than a longer window where the grid was too coarse.
+            aim = aim if last <= _GLANCE else max(aim, _SECOND)
+        try:
+            bracket = ask(max(aim, tolerance), cells, points, found and found.upper)
+        except NoBracketError:
+            if found is None and aim == tolerance:
+                raise
+            if not practical(found):
+                break
+            continue
+        if found is not None:
+            lower, upper = max(bracket.lower, found.lower), min(bracket.upper, found.upper)
+            bracket = Bracket(lower, max(lower, upper), bracket.method)
+        found = bracket
+        if not practical(found):
+            break
+    if found is None:
+        raise NoBracketError("the lattice found no bracket within its budget")
+    return found
 
 
 def _choose(routes, width, narrow):

@@ -11,13 +11,15 @@ import numpy as np
 from . import _progress, accounting, contour, gaussian, renyi
 from . import _validate as check
 from .mechanisms import BallsInBins, MatrixMechanism, PoissonDPSGD
+from .mixtures import EPS
 from .results import NoBracketError
 
 METHODS = ("auto", "renyi")
 _TOLERANCE = 3e-9
 _BOUND_TOLERANCE = 1e-4  # where epsilon itself is but an upper bound
 _ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # of a rough Renyi bound
-_NEARBY = 0.003  # in log noise
+_STEPS, _FARTHEST = 6, 5e-4  # in log noise, from what delta asks for to what epsilon does
+_BLURRED = 0.2
 _USUAL_SLOPE = 1.4  # of log epsilon against log noise, about
 
 
@@ -41,8 +43,8 @@ def calibrate(
     epsilon : at least 0. delta : in (0, 1). direction : "remove", "add" or "both" (remove [C-9m]).
     method : "auto", or "renyi" for the noise that Renyi accounting asks for (more than needed).
 
-    The *upper* bound of delta at `epsilon` meets `delta`; a noise multiplier smaller
-    by 1e-8 (relative) would not. Raises ValueError when every noise multiplier
+    The *upper* bounds of delta at `epsilon`, and of epsilon at `delta` (to 1e-9 of it), meet the target; a noise
+    multiplier smaller by 1e-8 (relative), or by 0.1% where brackets are wide, would not. Raises ValueError when every noise multiplier
     meets the target, and on bad input. Cost: about six accountant calls.
 
     For a `MatrixMechanism` it is the upper bound of epsilon at `delta` that meets `epsilon`, and one that is
@@ -87,7 +89,7 @@ def calibrate(
             raise ValueError(f"method must be 'auto' for a MatrixMechanism; got {method!r}")
         return _calibrated_bound(mechanism, epsilon, delta, direction)
     solver = _Solver(mechanism, epsilon, delta, direction, method, _TOLERANCE)
-    return solver.at(solver.log_noise()[0])
+    return solver.met_by_epsilon(solver.log_noise()[0], direction)
 
 
 def effective_noise(sampling_probability, steps, epsilon, delta, *, direction="both", tolerance=1e-8):
@@ -146,8 +148,8 @@ class _Solver:
 
     def __init__(self, mechanism, epsilon, delta, direction, method, tolerance):
         self.mechanism, self.epsilon, self.method, self.tolerance = mechanism, epsilon, method, tolerance
-        self.target, self.side = math.log(delta), check.side(direction)
-        self.unclosed = math.nan
+        self.delta, self.target, self.side = delta, math.log(delta), check.side(direction)
+        self.blur = 0.0  # width of the last bracket of log delta
         parts = accounting.merged(mechanism.composition())
         # Without noise: removed, the loss is infinite exactly where a sensitivity is positive;
         # added, it is -log_floor, the loss of never being sampled.
@@ -174,29 +176,32 @@ class _Solver:
     def log_noise(self, start=None, slope=None):
         """(log of the smallest noise multiplier, last slope of log delta); both arguments are guesses."""
         guess = self._guess() if start is None else start
-        return _smallest(self.excess, guess, slope or self._slope(guess), self.tolerance)
+        return _smallest(self.excess, guess, slope or self._slope(guess), self.tolerance, lambda: self.blur)
+
+    def met_by_epsilon(self, log_noise, direction):
+        """The mechanism with this noise, or a little more where its `epsilon` at delta has a wider bracket than its `delta`."""
+        found, moved = self.at(log_noise), 0.0
+        for _ in range(_STEPS):
+            spent = found.epsilon(self.delta, direction, self.method).upper
+            if spent <= self.epsilon * (1 + 1e-9) or self.epsilon == 0 or moved >= _FARTHEST:
+                break
+            moved = min(moved + max(spent / self.epsilon - 1, 1e-9), _FARTHEST)
+            found = self.at(log_noise + moved)
+        return found
 
     def excess(self, log_noise):
         """log delta's upper bound, over the target: decreasing in the noise."""
         parts = self._parts(log_noise)
         if self.method == "renyi":
             return renyi.log_delta(renyi.composition_curve(parts, self.side), self.epsilon)[0] - self.target
-        # The contour takes longest where it does not close: so near such a place it is not asked again.
-        method = "lattice" if abs(log_noise - self.unclosed) < _NEARBY else self.method
-        # Nor are brackets needed much narrower than what `tolerance` makes of log delta.
+        # Brackets need not be much narrower than what `tolerance` makes of log delta.
         width = max(1e-6, 0.1 * self.tolerance / (1 - self.target))
-        try:
-            bracket = accounting.side_log_delta(parts, self.epsilon, self.side, method, width)
-        except NoBracketError:
-            # Far from the target Renyi's bound may tell on which side we are.
-            if (bound := self._renyi(parts)) > 0:
-                raise
-            return bound
-        if bracket is None:
+        bracket = accounting.side_delta(parts, self.epsilon, self.side, self.method, width)
+        self.blur = math.log(bracket.upper / bracket.lower) if bracket.lower > 0 else math.inf
+        if bracket.upper == 0:
             return -math.inf
-        if bracket.method == "lattice" != method:
-            self.unclosed = log_noise
-        return bracket.upper - self.target
+        value = math.log(bracket.upper) - self.target
+        return min(value, 0.0) if bracket.upper <= self.delta else max(value, EPS)
 
     def _renyi(self, parts):
         """Excess of the Renyi bound at a few orders, no more than needed: an upper bound that always exists."""
@@ -262,8 +267,11 @@ def _rough_root(rough):
     return x
 
 
-def _smallest(excess, x, slope, tolerance):
-    """(least x to `tolerance`, on the safe side, with excess(x) <= 0; last slope); excess decreases."""
+def _smallest(excess, x, slope, tolerance, blur=lambda: 0.0):
+    """(least x to `tolerance`, on the safe side, with excess(x) <= 0; last slope); excess decreases.
+
+    blur : function without arguments, how uncertain the last excess was: nearer than that no search need go.
+    """
     low, high = -math.inf, math.inf
     last_x = last_value = math.nan
     for _ in range(200):
@@ -272,7 +280,7 @@ def _smallest(excess, x, slope, tolerance):
             low = x
         else:
             high = x
-        if high - low <= tolerance:
+        if high - low <= max(tolerance, min(_BLURRED * blur() / -slope, _FARTHEST)):
             break
         # Closer than this, rounding of the bracket would spoil the secant's slope.
         if abs(x - last_x) > min(30 * tolerance, 3e-3) and math.isfinite(value - last_value):

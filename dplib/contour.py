@@ -79,9 +79,10 @@ def _families(composition, sign):
 class _Composition:
     """A list of mixtures with multiplicities, in one direction."""
 
-    def __init__(self, composition, direction):
+    def __init__(self, composition, direction, most_work=_WORK_CAP):
         if not composition:
             raise ValueError("composition must not be empty")
+        self.most_work = most_work
         sign = 1 if direction == "remove" else -1
         self.families = _families(composition, sign)
         self._last_coarse = None, None
@@ -108,6 +109,10 @@ class Chernoff:
 
     def __init__(self, composition, direction):
         self.problem = _Composition(composition, direction)
+
+    def tilt(self, epsilon):
+        with inside_floats():
+            return self.problem.tilt(epsilon=epsilon)
 
     def log_delta(self, epsilon):
         with inside_floats():
@@ -145,7 +150,7 @@ class _Integral:
         self.tilts = [c + k / s for k in (1, 2, 4, 8)]
         self.tilts += [c - k / s for k in (1, 2, 4, 8) if c - k / s > 0.05 * c]
         # The other accountants cost more with every mixture, so that the patience grows, too.
-        self.most_work = _WORK_CAP * (1 + sum(len(f.rounds) for f in self.families) / 100)
+        self.most_work = composition.most_work * (1 + sum(len(f.rounds) for f in self.families) / 100)
         self.work, self.e2, at_least, frequency = 0, math.inf, 0.0, 12 / s
         self._choose_nodes(frequency)
         self._choose_period(s, epsilon)
@@ -364,13 +369,13 @@ class _Integral:
 
 
 @inside_floats()
-def side_log_delta(composition, epsilon, direction) -> Bracket:
+def side_log_delta(composition, epsilon, direction, most_work=_WORK_CAP) -> Bracket:
     """Bracket of log delta(epsilon) in one direction; epsilon may be any real number.
 
-    composition : list of (Mixture, rounds), none of them trivial.
+    composition : list of (Mixture, rounds), none of them trivial. most_work : entries of the (y, u) matrix.
     Raises NoBracketError where the bounds do not close.
     """
-    problem = _Composition(composition, direction)
+    problem = _Composition(composition, direction, most_work)
     integral = _integral(problem, problem.tilt(epsilon=epsilon), epsilon)
     lower, _, upper, _ = integral.log_bounds(epsilon)
     if not math.isfinite(lower):
@@ -380,7 +385,7 @@ def side_log_delta(composition, epsilon, direction) -> Bracket:
 
 
 @inside_floats()
-def side_epsilon(composition, delta, direction) -> Bracket:
+def side_epsilon(composition, delta, direction, most_work=_WORK_CAP) -> Bracket:
     """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction.
 
     >>> from dplib import contour, mixtures
@@ -389,7 +394,7 @@ def side_epsilon(composition, delta, direction) -> Bracket:
     2.9552
     """
     log_delta = math.log(delta)
-    problem = _Composition(composition, direction)
+    problem = _Composition(composition, direction, most_work)
     guess, c = problem.chernoff_epsilon(log_delta)
     integral = _integral(problem, c, guess)
     return bracket_epsilon(integral, root_of(integral, guess, log_delta), log_delta)

@@ -33,6 +33,7 @@ from .mixtures import EPS, complex_log1p
 from .results import Bracket, NoBracketError
 
 _WORK_CAP = 300_000_000  # complex products in the table of frequencies: about a second
+_MOST_STARTS, _FEW_STARTS = 25, 5  # of the search for an epsilon, and where the work is limited
 _DIGITS = 27.0  # e^-27 = 2e-12: what one source of error may contribute, next to delta
 _NARROW = 3e-7  # a bracket of log delta that needs no second try
 # Splits that are tried, cheapest first: where the tail begins, as a share of epsilon, and
@@ -143,8 +144,8 @@ def _split(side, centre, width, low, high, step, largest_tilt):
 class _Integral:
     """The contour integral of the measure that is left, and everything that bounds its error."""
 
-    def __init__(self, side, epsilon):
-        self.side, self.rounds = side, side.rounds
+    def __init__(self, side, epsilon, most_work=_WORK_CAP):
+        self.side, self.rounds, self.most_work = side, side.rounds, most_work
         choices = []
         for coarse, tilt, value in _coarse_parts(side, epsilon):
             # What one error may be, next to the moment at the tilt times e^{-c epsilon}.
@@ -280,7 +281,7 @@ class _Integral:
         count = int(self.top / self.spacing) + 1
         split = math.ceil(self.middle / self.spacing) if len(self.lines) > 1 else count
         ranges = [(nodes, *ends) for nodes, ends in zip(self.lines, ((0, split), (split, count))) if ends[1] > ends[0]]
-        if sum(sum(len(n.u) for n in nodes) * (last - first) for nodes, first, last in ranges) > _WORK_CAP:
+        if sum(sum(len(n.u) for n in nodes) * (last - first) for nodes, first, last in ranges) > self.most_work:
             raise NoBracketError(f"the split contour needs {count} frequencies")
         blocks, errors, worst = [], [], 0.0
         factors = math.exp(self.parts.log_condition(c)), float(rounds)
@@ -352,22 +353,23 @@ class _Integral:
 
 
 @inside_floats()
-def side_log_delta(mixture, rounds, epsilon, direction) -> Bracket:
+def side_log_delta(mixture, rounds, epsilon, direction, most_work=_WORK_CAP) -> Bracket:
     """Bracket of log delta(epsilon), epsilon > 0, in one direction [A-8], [A-9].
 
     mixture : neither trivial nor a plain Gaussian; in the add direction with a sensitivity of 0.
+    most_work : entries of the table of frequencies.
     Raises NoBracketError where the bounds do not close. Cost: 10 to 500 milliseconds.
     """
     if not epsilon > 0:
         raise NoBracketError("the split contour needs a positive epsilon")
-    lower, _, upper, _ = _Integral(_Side(mixture, rounds, direction), epsilon).log_bounds(epsilon)
+    lower, _, upper, _ = _Integral(_Side(mixture, rounds, direction), epsilon, most_work).log_bounds(epsilon)
     if not math.isfinite(lower):
         raise NoBracketError("the split contour's error bound exceeds delta itself")
     return Bracket(lower, min(upper, 0.0) if lower <= 0 else upper, "contour")
 
 
 @inside_floats()
-def side_epsilon(mixture, rounds, delta, direction) -> Bracket:
+def side_epsilon(mixture, rounds, delta, direction, most_work=_WORK_CAP) -> Bracket:
     """Bracket of the smallest epsilon with delta(epsilon) <= delta, in one direction, where it is positive.
 
     Arguments and errors as for `side_log_delta`; delta in (0, 1). Cost: a few of its calls.
@@ -385,11 +387,11 @@ def side_epsilon(mixture, rounds, delta, direction) -> Bracket:
         alone = mixture.log_hockey_stick(grid, direction) + math.log(rounds)
         epsilon = float(grid[min(int(np.argmax(alone <= log_delta)), 199)]) if alone[-1] <= log_delta else epsilon
     low, high = 0.0, math.inf
-    for _ in range(25):
+    for _ in range(_MOST_STARTS if most_work == _WORK_CAP else _FEW_STARTS):
         if not epsilon > 0:
             break
         # Nodes and split are chosen for one epsilon: choose them again until the root is near it.
-        integral = _Integral(side, epsilon)
+        integral = _Integral(side, epsilon, most_work)
         _, value, _, slope = integral.log_bounds(epsilon)
         if not (math.isfinite(value) and slope < 0):
             break

@@ -149,9 +149,9 @@ def test_both_computes_the_remove_direction_alone(answer, monkeypatch):
     for name in ("_side_epsilon", "side_log_delta"):
         route = getattr(accounting, name)
 
-        def noted(parts, value, direction, *rest, route=route):
+        def noted(parts, value, direction, *rest, route=route, **more):
             asked.append(direction)
-            return route(parts, value, direction, *rest)
+            return route(parts, value, direction, *rest, **more)
 
         monkeypatch.setattr(accounting, name, noted)
     answer([(PAIR, 400)])
@@ -251,7 +251,8 @@ class Routes:
 
     def _route(self, name, answer):
         def route(*_args, **_kwargs):
-            self.asked.append(name)
+            if self.asked[-1:] != [name]:  # the lattice is tried on finer and finer grids
+                self.asked.append(name)
             if isinstance(answer, str):
                 raise NoBracketError(answer)
             return Bracket(*answer, "contour" if name == "split" else name)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracle_cases import cases, pair
 
-from dplib import NoBracketError, _lattice_law, _lattice_sum, contour, gaussian, lattice, mixtures
+from dplib import NoBracketError, _lattice_law, _lattice_sum, accounting, contour, gaussian, lattice, mixtures
 
 COMPOSED = [c for c in cases("oracle") if c.rounds > 1 and not math.isinf(c.log_delta)]
 COMPOSED = [
@@ -140,6 +140,7 @@ def test_infinite_losses_of_all_rounds_count_in_the_upper_bound_alone():
     """A loss beyond the window costs its probability, in every round of every mixture."""
     parts = [(PAIRS["uneven"], 3), (PAIRS["group"], 5)]
     solver = lattice._Solver(parts, "remove", epsilon=2.0)
+    solver._choose_period()
     laws = [_lattice_law.Law(step, 0.05, solver.c) for step in solver.steps]
     before = [_lattice_sum.Sum(laws, side, solver.period, solver._moment).log_bound(2.0) for side in ("upper", "lower")]
     laws[0].log_infinite, laws[1].log_infinite = math.log(1e-3), math.log(2e-3)
@@ -164,8 +165,9 @@ def test_impossible_losses_are_refused_or_zero():
 def test_the_window_leaves_the_stated_mass_outside():
     """Also with components far below the mass that may be left out."""
     mixture = mixtures.binomial(64, 0.01, 0.5)
-    step = _lattice_law.Step(mixture, 2000, "remove", math.log(1e-6))
-    most = math.log(1e-6) - math.log(2000) - _lattice_law._MARGIN
+    margin = 15.0
+    step = _lattice_law.Step(mixture, 2000, "remove", math.log(1e-6), margin)
+    most = math.log(1e-6) - math.log(2000) - margin
     assert most - 1 < step.log_high_tail <= most
     assert -51 < step.log_low_tail <= -50
     assert step.u_high < 45  # the last component alone would put it at 125
@@ -214,6 +216,7 @@ def test_the_masses_of_the_cells_in_long_arithmetic():
 def composed(mixture, rounds):
     """(solver for delta = 1e-6, laws) on a lattice with a twentieth of the bulk as its step."""
     solver = lattice._Solver([(mixture, rounds)], "remove", log_delta=math.log(1e-6))
+    solver._choose_period()
     h = 0.05 * float(np.ptp(mixture.log_ratio(np.array([-1.0, 1.0]))))
     laws = [_lattice_law.Law(s, h, solver.c) for s in solver.steps]
     return solver, laws
@@ -251,7 +254,7 @@ def test_the_band_bounds_the_frequencies_beyond_it(monkeypatch):
     [one] = laws
     masses = one.upper / one.upper.sum()
     centre = int(round(float(np.arange(len(masses)) @ masses)))
-    total.rows = [(masses, centre, 3_000, 1e-13)]
+    total.rows = [(masses, centre, 3_000, 1e-13, None)]
     count = total._band_width()
     transform = np.fft.rfft(_lattice_sum._wrapped(masses, centre, total.size))
     assert count < len(transform) / 2
@@ -323,6 +326,8 @@ def test_an_empty_composition_is_refused():
 
 class Line:
     """Stands for a sum whose bound on delta is 1e-3 at epsilon = `root`."""
+
+    log_infinite = -math.inf
 
     def __init__(self, root):
         self.root = root
@@ -447,3 +452,78 @@ def test_the_rounding_allowance_covers_the_error_of_tilted_masses(c):
         q = mpmath.ncdf(-low) - mpmath.ncdf(-high)
         exact = mpmath.exp((c + 1) * level - one.scale) * q
         assert abs(float(one._merged[place] / exact) - 1) <= allowance < 1e-9
+
+
+# --- rare rounds: the bulk is taken out ------------------------------------------------------------------
+
+
+def by_number_of_jumps(masses, at, rounds):
+    """Masses of the runs with a round at `at` or above it, and of the runs without one: sums of positive terms alone."""
+    bulk, tail = masses.copy(), masses.copy()
+    bulk[at:], tail[:at] = 0.0, 0.0
+    power = lambda a, n: np.ones(1) if n == 0 else np.convolve(power(a, n - 1), a)
+    jumps = [math.comb(rounds, j) * np.convolve(power(tail, j), power(bulk, rounds - j)) for j in range(1, rounds + 1)]
+    return sum(jumps), power(bulk, rounds)
+
+
+@pytest.mark.parametrize("side", ["upper", "lower"])
+@pytest.mark.parametrize("q, rounds, share", [(1e-3, 4, 0.5), (1e-6, 3, 0.3), (0.05, 3, 0.2)])
+def test_runs_with_a_large_loss_are_summed_without_the_others(side, q, rounds, share):
+    """[A-8] The bound is that of a direct convolution, to digits that the whole transform has lost."""
+    mixture, epsilon = mixtures.binomial(1, q, 0.8), 60 * q
+    solver = lattice._Solver([(mixture, rounds)], "remove", epsilon=epsilon, aim=1e-3)
+    solver.split = share * epsilon
+    solver._aim_tilt()
+    solver._choose_period()
+    one = _lattice_law.Law(solver.steps[0], solver.reach / 3000, solver.c)
+    found = _lattice_sum.Sum([one], side, solver.period, solver._end_moment, solver.split).log_bound(epsilon)
+    masses = getattr(one, side) * np.exp(one.scale - one.c * one.losses())
+    above, below = by_number_of_jumps(masses, one.index_above(solver.split), rounds)
+    losses = rounds * one.losses()[0] + one.h * np.arange(len(above))
+    value = np.maximum(-np.expm1(epsilon - losses), 0.0)
+    direct = above @ value
+    if side == "lower":
+        assert math.log(direct) - 1e-6 < found <= math.log(direct) + 1e-12
+    else:
+        rest = below @ value + rounds * math.exp(one.log_infinite)
+        left_out = 0.0 if rounds * one.loss_below(solver.split) <= epsilon else rounds * q  # Chernoff's bound is no value
+        assert math.log(direct + rest) - 1e-12 <= found < math.log(direct + rest + left_out) + 1e-6
+
+
+def test_what_is_left_out_is_bounded():
+    """Chernoff on the runs without a large loss: never below their delta, and zero where they cannot reach epsilon."""
+    mixture, rounds = mixtures.binomial(1, 0.05, 1.0), 40
+    solver = lattice._Solver([(mixture, rounds)], "remove", epsilon=1.0, aim=1e-3)
+    solver._choose_period()
+    one = _lattice_law.Law(solver.steps[0], solver.reach / 2000, solver.c)
+    for split in (0.02, 0.1, 0.4):
+        total = _lattice_sum.Sum([one], "upper", solver.period, solver._end_moment, split)
+        masses = (one.upper * np.exp(one.scale - one.c * one.losses()))[: one.index_above(split)]
+        below = np.ones(1)
+        for _ in range(rounds):
+            below = np.convolve(below, masses)
+        losses = rounds * one.losses()[0] + one.h * np.arange(len(below))
+        delta = float(below @ np.maximum(-np.expm1(1.0 - losses), 0.0))
+        bound = total._log_left_out(1.0)
+        assert bound == -math.inf if rounds * one.loss_below(split) <= 1 else math.log(delta) <= bound < 0
+
+
+# Where one to five participations are expected, or far fewer, and delta is small. Truth: the split contour, or, where it
+# refuses, the lattice in an untuned program of its own (2^21 cells).
+THIN = [
+    (1.2, 1e-4, 4000, 1, 0.0424, (7.34e-13, 7.49e-13)),
+    (1.2, 1e-4, 1000, 1, 0.027, (2.609e-12, 2.613e-12)),
+    (1.0967, 1.494e-5, 1605, 16, 0.06, (2.7872e-9, 2.7875e-9)),
+    (0.750102383819179, 1.0033818569854275e-05, 73, 2, 0.0506106970909944, None),
+]
+
+
+@pytest.mark.parametrize("sigma, q, rounds, k, epsilon, known", THIN)
+def test_rare_rounds_have_narrow_brackets(sigma, q, rounds, k, epsilon, known):
+    parts = [(mixtures.binomial(k, q, sigma), rounds)]
+    bracket = accounting.delta(parts, epsilon, "remove")
+    assert bracket.relative_width < 1e-3
+    if known is not None:
+        assert bracket.lower < known[1] and known[0] < bracket.upper
+    back = accounting.epsilon(parts, bracket.upper, "remove")
+    assert back.lower <= epsilon and back.relative_width < 1e-3
