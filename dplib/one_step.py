@@ -33,6 +33,7 @@ import numpy as np
 from . import _validate as check
 from ._scipy import special
 from .gaussian import LOG_SQRT_2PI, TAIL_ERROR, log_tail_difference
+from .results import UpperEnd
 
 _LARGEST_EPSILON = 1e6
 _SMALLEST_PROBABILITY = 1e-100
@@ -106,7 +107,8 @@ def noise_multiplier(epsilon, delta, sampling_probability):
     0.776436
     """
     epsilon, delta, q = _target(epsilon, delta, sampling_probability)
-    return _plain(1 / _largest_mu(_unsampled(epsilon, q), np.log(delta) - np.log(q)))
+    noise = _plain(1 / _largest_mu(_unsampled(epsilon, q), np.log(delta) - np.log(q)))
+    return UpperEnd(noise) if isinstance(noise, float) else noise
 
 
 def elasticity(epsilon, noise_multiplier, sampling_probability):
