@@ -25,7 +25,7 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> UpperEnd:
     >>> from dplib import PoissonDPSGD, baselines
     >>> alone = PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.01, steps=2000)
     >>> print(f"{baselines.group_lemma(alone, delta=1e-6, group_size=4):.1f}")
-    28.3
+    28.4
     >>> print(f"{PoissonDPSGD(1.0, 0.01, 2000, group_size=4).epsilon(1e-6).upper:.1f}")
     14.6
     """

@@ -104,7 +104,7 @@ def noise_multiplier(epsilon, delta, sampling_probability):
 
     >>> from dplib import one_step
     >>> print(f"{one_step.noise_multiplier(epsilon=1.0, delta=1e-6, sampling_probability=0.01):.6f}")
-    0.776436
+    0.776437
     """
     epsilon, delta, q = _target(epsilon, delta, sampling_probability)
     noise = _plain(1 / _largest_mu(_unsampled(epsilon, q), np.log(delta) - np.log(q)))
