@@ -33,7 +33,6 @@ import numpy as np
 from . import _validate as check
 from ._scipy import special
 from .gaussian import LOG_SQRT_2PI, TAIL_ERROR, log_tail_difference
-from .results import UpperEnd
 
 _LARGEST_EPSILON = 1e6
 _SMALLEST_PROBABILITY = 1e-100
@@ -103,12 +102,12 @@ def noise_multiplier(epsilon, delta, sampling_probability):
     20 microseconds an entry.
 
     >>> from dplib import one_step
-    >>> print(f"{one_step.noise_multiplier(epsilon=1.0, delta=1e-6, sampling_probability=0.01):.6f}")
+    >>> from dplib.results import UpperEnd
+    >>> print(f"{UpperEnd(one_step.noise_multiplier(epsilon=1.0, delta=1e-6, sampling_probability=0.01)):.6f}")
     0.776437
     """
     epsilon, delta, q = _target(epsilon, delta, sampling_probability)
-    noise = _plain(1 / _largest_mu(_unsampled(epsilon, q), np.log(delta) - np.log(q)))
-    return UpperEnd(noise) if isinstance(noise, float) else noise
+    return _plain(1 / _largest_mu(_unsampled(epsilon, q), np.log(delta) - np.log(q)))
 
 
 def elasticity(epsilon, noise_multiplier, sampling_probability):

@@ -22,7 +22,6 @@ from dplib import (
     UpperBound,
     baselines,
     encoder_baselines,
-    one_step,
 )
 from dplib.results import LowerEnd, UpperEnd
 
@@ -280,7 +279,6 @@ def test_what_is_certified_to_be_enough_is_printed_rounded_up():
         dplib.calibrate(exact, epsilon=1.0, delta=1e-5, method="exact").noise_multiplier,
         encoder_baselines.unamplified(epsilon=1.0, delta=1e-5, batches_per_epoch=2, epochs=1).noise_multiplier,
         baselines.group_lemma(mechanism, 1e-5, 2),
-        one_step.noise_multiplier(1.0, 1e-5, 0.1),
     ):
         assert all(number_in(f"{found:.{digits}f}") >= Fraction(found) for digits in range(8))
         assert type(found) is UpperEnd

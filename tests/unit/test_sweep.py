@@ -319,6 +319,13 @@ def test_what_a_checkpoint_keeps(tmp_path):
         assert isinstance(json.loads(line), dict)
 
 
+def test_an_end_keeps_its_direction_in_a_checkpoint(tmp_path):
+    values = [results.UpperEnd(1.23), results.LowerEnd(1.29), [results.UpperEnd(-0.01)], results.Bracket(1.29, 2.31)]
+    for _ in range(2):
+        upper, lower, [nested], bracket = sweep(lambda i: values[i], range(4), checkpoint=tmp_path / "kept.jsonl")
+        assert f"{upper:.1f} {lower:.1f} {nested:.1f} {bracket.lower:.1f} {bracket:.1f}" == "1.3 1.2 -0.0 1.2 2.4"
+
+
 def test_checkpoints_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / "kept.jsonl"
     sweep(partial(waits, seconds=0), range(2), checkpoint=path)
