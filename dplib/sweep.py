@@ -152,13 +152,18 @@ class _Kept:
 
     def _write(self, line, mode="a"):
         try:
-            with open(self.path, mode, encoding="utf-8") as file:
+            with open(self.path, mode, encoding="utf-8", opener=_owners_alone) as file:
                 file.write(line + "\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:  # part of a line is cut off when the file is read again
             reason = f"checkpoint cannot be written; the results before this one are kept: {error.strerror or error}"
             raise OSError(error.errno, reason, self.path) from None
+
+
+def _owners_alone(path, flags):
+    """A new file is for its owner alone, as every checkpoint of the library."""
+    return os.open(path, flags, 0o600)
 
 
 def _name(task):

@@ -319,6 +319,16 @@ def test_what_a_checkpoint_keeps(tmp_path):
         assert isinstance(json.loads(line), dict)
 
 
+def test_a_checkpoint_is_for_its_owner_alone(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    before = os.umask(0)
+    try:
+        sweep(square, range(3), checkpoint=path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600 and sweep(square, range(3), checkpoint=path) == [0, 1, 4]
+
+
 def test_an_end_keeps_its_direction_in_a_checkpoint(tmp_path):
     values = [results.UpperEnd(1.23), results.LowerEnd(1.29), [results.UpperEnd(-0.01)], results.Bracket(1.29, 2.31)]
     for _ in range(2):
