@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from . import _bins, _certified, _exact_bins, _tuples, montecarlo
 from . import _validate as check
-from .results import Bracket, Certificate, Estimate, NoBracketError
+from .results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd
 
 METHODS = ("auto", "exact", "estimate", "certificate")
 FAILURE = 1e-9  # of a certificate, at most
@@ -189,7 +189,7 @@ class BallsInBins:
         noise, certificate = _certified.smallest_noise(
             _bins.gram_upper(*self._scheme), epsilon, delta, ask.side, **ask.sampling(ask.failure_for(delta))
         )
-        return dataclasses.replace(self, noise_multiplier=noise), certificate
+        return dataclasses.replace(self, noise_multiplier=UpperEnd(noise)), certificate
 
     def _calibrated(self, epsilon, delta, direction, method, **sampling):
         """What `calibrate` returns for this mechanism; sampling: the other arguments of `certified`."""
@@ -197,7 +197,7 @@ class BallsInBins:
         if method == "certificate":
             return self._certified(epsilon, delta, ask)[0]
         if method != "estimate" and _exact_bins.kind(self._gram) is not None:
-            noise = _exact_bins.noise_multiplier(self._gram, epsilon, delta, ask.side)
+            noise = UpperEnd(_exact_bins.noise_multiplier(self._gram, epsilon, delta, ask.side))
         else:
             ask.refuse_exact()
             noise = montecarlo.estimate_noise(

@@ -92,7 +92,7 @@ def epsilon(composition, delta, direction="both", method="auto", *, tolerance=1e
     >>> warm_up = mixtures.binomial(trials=1, probability=0.001, noise_multiplier=1.0)
     >>> main_part = mixtures.binomial(trials=1, probability=0.01, noise_multiplier=1.0)
     >>> print(f"{accounting.epsilon([(warm_up, 500), (main_part, 2000)], delta=1e-6).upper:.4f}")
-    2.9584
+    2.9585
     """
     tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
     parts, delta, side = _prepare(composition, direction, method, delta=delta)

@@ -20,6 +20,7 @@ from . import _validate as check
 from ._batch_streams import Batches
 from ._jax import load
 from ._scipy import special
+from .results import LowerEnd
 
 _THRESHOLDS = 200
 _MOST_ENTRIES = 2**28
@@ -29,9 +30,10 @@ _MOST_ENTRIES = 2**28
 class Audit:
     """A lower bound on epsilon: at most the truth with probability at least `confidence`.
 
-    lower : the bound, at least 0. direction : "remove" (the event is a large score; its probability with the record
-    against that without) or "add" (a small score, the other way round). threshold : of the score. hits, false_alarms :
-    shares of the counted runs in which the event happened, where it should be likely and where it should be rare.
+    lower : the bound, at least 0; its digits are rounded down. direction : "remove" (the event is a large score; its
+    probability with the record against that without) or "add" (a small score, the other way round). threshold : of
+    the score. hits, false_alarms : shares of the counted runs in which the event happened, where it should be likely
+    and where it should be rare.
     """
 
     lower: float
@@ -43,7 +45,11 @@ class Audit:
     false_alarms: float
 
     def __str__(self):
-        return f"epsilon at least {self.lower:.4g} at delta {self.delta:g} (confidence {self.confidence:g}, {self.direction})"
+        # Of all three the smaller number is the weaker claim.
+        return (
+            f"epsilon at least {self.lower:.4g} at delta {LowerEnd(self.delta):g} "
+            f"(confidence {LowerEnd(self.confidence):g}, {self.direction})"
+        )
 
 
 def epsilon_lower_bound(scores_with, scores_without, delta, *, confidence=0.95, direction="both") -> Audit:
@@ -88,7 +94,7 @@ def epsilon_lower_bound(scores_with, scores_without, delta, *, confidence=0.95, 
             best = guesses[place], side, sign, thresholds[place], likely[1::2], rare[1::2]
     _, side, sign, threshold, likely, rare = best
     lower, hits, false_alarms = (float(part) for part in _bound(likely, rare, threshold, delta, failure))
-    return Audit(max(lower, 0.0), confidence, delta, side, float(sign * threshold), hits, false_alarms)
+    return Audit(LowerEnd(max(lower, 0.0)), confidence, delta, side, float(sign * threshold), hits, false_alarms)
 
 
 def transcripts(batches, encoder, noise_multiplier, *, seed=None):

@@ -7,9 +7,10 @@ import math
 from . import _validate as check
 from . import accounting, contour
 from ._scipy import optimize
+from .results import UpperEnd
 
 
-def group_lemma(mechanism, delta, group_size, sharpened=False) -> float:
+def group_lemma(mechanism, delta, group_size, sharpened=False) -> UpperEnd:
     """Upper bound on a group's epsilon from the one-record guarantee alone [G-1.1].
 
     If one record has (e, delta_1(e)), then k records have (k e, k e^{ke} delta_1(e));
@@ -24,15 +25,15 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> float:
     >>> from dplib import PoissonDPSGD, baselines
     >>> alone = PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.01, steps=2000)
     >>> print(f"{baselines.group_lemma(alone, delta=1e-6, group_size=4):.1f}")
-    28.3
+    28.4
     >>> print(f"{PoissonDPSGD(1.0, 0.01, 2000, group_size=4).epsilon(1e-6).upper:.1f}")
-    14.5
+    14.6
     """
     delta, k, composition = _request(mechanism, delta, group_size)
     sharpened = check.flag("sharpened", sharpened)
     target = math.log(delta)
     if not accounting.merged(composition):
-        return 0.0
+        return UpperEnd(0.0)
     first = accounting.epsilon(composition, delta).upper
     if first == 0 or (k == 1 and sharpened):
         return first
@@ -63,7 +64,7 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> float:
     while excess(e) > 0:  # to the safe side of the root
         e *= 1 + nudge
         nudge *= 4
-    return k * e
+    return UpperEnd(k * e)
 
 
 def linear_extrapolation(mechanism, delta, group_size) -> float:

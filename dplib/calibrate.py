@@ -12,7 +12,7 @@ from . import _progress, accounting, contour, gaussian, renyi
 from . import _validate as check
 from .mechanisms import BallsInBins, MatrixMechanism, PoissonDPSGD
 from .mixtures import EPS
-from .results import NoBracketError
+from .results import NoBracketError, UpperEnd
 
 METHODS = ("auto", "renyi")
 _TOLERANCE = 3e-9
@@ -44,8 +44,10 @@ def calibrate(
     method : "auto", or "renyi" for the noise that Renyi accounting asks for (more than needed).
 
     The *upper* bounds of delta at `epsilon`, and of epsilon at `delta` (to 1e-9 of it), meet the target; a noise
-    multiplier smaller by 1e-8 (relative), or by 0.1% where brackets are wide, would not. Raises ValueError when every noise multiplier
-    meets the target, and on bad input. Cost: about six accountant calls.
+    multiplier smaller by 1e-8 (relative), or by 0.1% where brackets are wide, would not. Raises ValueError when
+    every noise multiplier meets the target, and on bad input. Cost: about six accountant calls.
+
+    A noise multiplier that is proved to be enough is an `UpperEnd`: its digits are rounded up when it is printed.
 
     For a `MatrixMechanism` it is the upper bound of epsilon at `delta` that meets `epsilon`, and one that is
     smaller by 1e-4 would not; "auto" only. Cost: about ten times its `epsilon`.
@@ -168,7 +170,7 @@ class _Solver:
             )
 
     def at(self, log_noise):
-        return dataclasses.replace(self.mechanism, noise_multiplier=math.exp(log_noise))
+        return dataclasses.replace(self.mechanism, noise_multiplier=UpperEnd(math.exp(log_noise)))
 
     def _parts(self, log_noise):
         return accounting.merged(self.at(log_noise).composition())
@@ -303,7 +305,7 @@ def _smallest(excess, x, slope, tolerance, blur=lambda: 0.0):
 def _calibrated_bound(mechanism, epsilon, delta, direction):
     """The `MatrixMechanism` with the smallest noise whose upper bound on epsilon meets the target."""
     norm = float(np.max(mechanism.encoder.column_norms()))
-    at = lambda candidate, x: dataclasses.replace(candidate, noise_multiplier=math.exp(x))
+    at = lambda candidate, x: dataclasses.replace(candidate, noise_multiplier=UpperEnd(math.exp(x)))
 
     def excess(x, candidate):
         """log of the bound over the target (its sign where a logarithm is infinite)."""

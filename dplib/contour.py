@@ -391,7 +391,7 @@ def side_epsilon(composition, delta, direction, most_work=_WORK_CAP) -> Bracket:
     >>> from dplib import contour, mixtures
     >>> one_round = mixtures.binomial(trials=1, probability=0.01, noise_multiplier=1.0)
     >>> print(f'{contour.side_epsilon([(one_round, 2000)], delta=1e-6, direction="remove").upper:.4f}')
-    2.9552
+    2.9553
     """
     log_delta = math.log(delta)
     problem = _Composition(composition, direction, most_work)

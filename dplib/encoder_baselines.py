@@ -24,6 +24,7 @@ from . import _validate as check
 from ._scipy import optimize as scipy_optimize
 from .calibrate import calibrate
 from .mechanisms import BallsInBins, PoissonDPSGD
+from .results import UpperEnd
 
 OBJECTIVES = ("rmse", "largest_error")
 KINDS = ("exact", "certified", "estimate")
@@ -192,6 +193,7 @@ class _Request:
 
     def baseline(self, encoder, bands, noise, kind, mechanism, share=0.0):
         error = noise * math.exp(_slopes.log_error(encoder.coefficients, self.largest)[0])
+        noise = noise if kind == "estimate" else UpperEnd(noise)
         return Baseline(encoder, bands, noise, error, share * error, kind, mechanism)
 
     def best(self, at, bands, most, default):

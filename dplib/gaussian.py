@@ -80,8 +80,9 @@ def calibrate(epsilon, delta) -> float:
     then sensitivity / mu.
 
     >>> from dplib import gaussian
+    >>> from dplib.results import UpperEnd
     >>> mu = gaussian.calibrate(epsilon=1.0, delta=1e-6)
-    >>> print(f"sensitivity 1 needs a standard deviation of {1 / mu:.4f}")
+    >>> print(f"sensitivity 1 needs a standard deviation of {UpperEnd(1 / mu):.4f}")
     sensitivity 1 needs a standard deviation of 4.2247
     """
     epsilon, delta = check.epsilon(epsilon), check.delta(delta)

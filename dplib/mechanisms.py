@@ -111,7 +111,7 @@ class FixedBatchDPSGD(_Mechanism):
     >>> from dplib import FixedBatchDPSGD
     >>> training = FixedBatchDPSGD(noise_multiplier=2.0, batch_size=100, dataset_size=10_000, steps=2000)
     >>> print(f"{training.epsilon(delta=1e-6).upper:.4f}")
-    2.9549
+    2.9550
     """
 
     noise_multiplier: float
@@ -149,7 +149,7 @@ class LastIterate(_Mechanism):
     >>> from dplib import LastIterate, PoissonDPSGD
     >>> one_model = LastIterate(noise_multiplier=1.0, sampling_probability=0.01, steps=2000)
     >>> print(f"{one_model.epsilon(delta=1e-6).upper:.4f}")
-    2.1003
+    2.1004
     >>> every_model = PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.01, steps=2000)
     >>> one_model.epsilon(delta=1e-6).upper < every_model.epsilon(delta=1e-6).lower
     True
@@ -209,7 +209,7 @@ class MatrixMechanism:
     >>> training = MatrixMechanism(encoder, noise_multiplier=16.0, sampling_probability=1 / 16)
     >>> spent = training.epsilon(delta=1e-5)
     >>> print(f"epsilon <= {spent.upper:.4f} by the tail bound {spent.method!r}")
-    epsilon <= 1.0449 by the tail bound 'MMCC, aggregated tail bound'
+    epsilon <= 1.0450 by the tail bound 'MMCC, aggregated tail bound'
     """
 
     encoder: object

@@ -24,7 +24,7 @@ import numpy as np
 
 from . import _betting, _bins, _certificate, _importance, _streams, _tuples, gaussian
 from . import _validate as check
-from .results import Certificate, Estimate
+from .results import Certificate, Estimate, UpperEnd
 
 CONFIDENCE = 0.975  # of the upper ends of estimates
 _NORMAL_QUANTILE = 1.959963984540054
@@ -194,7 +194,7 @@ class Release:
         verdict, sign = ("accepted", "<=") if self.accepted else ("refused", ">")
         return (
             f"{verdict}: estimate {self.estimate.value:.4g} {sign} threshold {self.threshold:.4g} "
-            f"({self.samples} samples; the procedure is ({self.epsilon:g}, {self.delta:g})-DP)"
+            f"({self.samples} samples; the procedure is ({UpperEnd(self.epsilon):g}, {UpperEnd(self.delta):g})-DP)"
         )
 
 
@@ -241,7 +241,7 @@ def release(
     samples = verification_samples(threshold, delta)
     if samples > most:
         raise ValueError(
-            f"most_samples must be at least {samples:.4g} to verify delta={delta!r} at the threshold {threshold:.4g}; "
+            f"most_samples must be at least {UpperEnd(samples):.4g} to verify delta={delta!r} at the threshold {threshold:.4g}; "
             f"got {most_samples!r} (`certify` proves it with far fewer)"
         )
     found = _plain(gram, epsilon, side, samples, seed, _VERIFY, checkpoint)

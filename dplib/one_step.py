@@ -102,8 +102,9 @@ def noise_multiplier(epsilon, delta, sampling_probability):
     20 microseconds an entry.
 
     >>> from dplib import one_step
-    >>> print(f"{one_step.noise_multiplier(epsilon=1.0, delta=1e-6, sampling_probability=0.01):.6f}")
-    0.776436
+    >>> from dplib.results import UpperEnd
+    >>> print(f"{UpperEnd(one_step.noise_multiplier(epsilon=1.0, delta=1e-6, sampling_probability=0.01)):.6f}")
+    0.776437
     """
     epsilon, delta, q = _target(epsilon, delta, sampling_probability)
     return _plain(1 / _largest_mu(_unsampled(epsilon, q), np.log(delta) - np.log(q)))

@@ -4,6 +4,9 @@
 upper bound alone, `Certificate` an upper bound that random samples prove with a stated
 probability of failure, `Estimate` a sampled value with its confidence bound. None turns
 into a bare float by itself: the reader of a number has to say which end is meant.
+
+An end is a float that knows its direction: with any number of digits, `UpperEnd` is printed
+rounded up, `LowerEnd` rounded down.
 """
 
 from __future__ import annotations
@@ -12,7 +15,9 @@ import math
 from dataclasses import dataclass
 
 from . import _validate as check
-from ._print import at_least, at_most
+from ._print import LowerEnd, UpperEnd
+
+__all__ = ["Bracket", "Certificate", "Estimate", "LowerEnd", "NoBracketError", "UpperBound", "UpperEnd"]
 
 
 class NoBracketError(ArithmeticError):
@@ -56,8 +61,8 @@ class Bracket:
         lower, upper = check.real("lower", self.lower), check.real("upper", self.upper)
         if lower > upper:
             raise ValueError(f"lower must be at most upper; got {lower!r} > {upper!r}")
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "lower", LowerEnd(lower))
+        object.__setattr__(self, "upper", UpperEnd(upper))
 
     @property
     def width(self) -> float:
@@ -81,17 +86,17 @@ class Bracket:
         )
 
     def __format__(self, spec: str) -> str:
-        """Formats the upper end, which is the guarantee, as the float that it is: digits on demand are rounded to nearest."""
+        """Formats the upper end, which is the guarantee: its digits are rounded up."""
         return format(self.upper, spec) if spec else str(self)
 
     def __str__(self) -> str:
         method = f", {self.method}" if self.method else ""
-        upper = at_least(self.upper, ".6g")
+        upper = f"{self.upper:.6g}"
         if self.lower == self.upper:
             return f"{upper} (exact{method})"
         if self.relative_width <= 1e-5:
-            return f"{upper} (certified to {at_least(self.relative_width, '.0e')}{method})"
-        return f"[{at_most(self.lower, '.6g')}, {upper}] (certified{method})"
+            return f"{upper} (certified to {UpperEnd(self.relative_width):.0e}{method})"
+        return f"[{self.lower:.6g}, {upper}] (certified{method})"
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class UpperBound:
     order: float | None = None
 
     def __post_init__(self):
-        object.__setattr__(self, "upper", check.real("upper", self.upper, at_least=0))
+        object.__setattr__(self, "upper", UpperEnd(check.real("upper", self.upper, at_least=0)))
         if self.order is not None:
             object.__setattr__(self, "order", check.real("order", self.order, above=1))
 
@@ -124,7 +129,7 @@ class UpperBound:
         raise TypeError("an UpperBound is one-sided: use .upper, and say that it is an upper bound")
 
     def __format__(self, spec: str) -> str:
-        """Formats the upper end, which is the guarantee, as the float that it is: digits on demand are rounded to nearest."""
+        """Formats the upper end, which is the guarantee: its digits are rounded up."""
         return format(self.upper, spec) if spec else str(self)
 
     def __str__(self) -> str:
@@ -133,7 +138,7 @@ class UpperBound:
             # Three digits of 1.0004 would read as an order of 1, which is none.
             order = f"{self.order:.3g}" if self.order >= 1.1 else f"1 + {self.order - 1:.3g}"
             how += f"{' ' if self.method else ', '}order {order}"
-        return f"<= {at_least(self.upper, '.6g')} (upper bound{how})"
+        return f"<= {self.upper:.6g} (upper bound{how})"
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,7 @@ class Certificate:
     method: str = ""
 
     def __post_init__(self):
-        object.__setattr__(self, "upper", check.real("upper", self.upper, at_least=0))
+        object.__setattr__(self, "upper", UpperEnd(check.real("upper", self.upper, at_least=0)))
         failure = check.real("failure_probability", self.failure_probability, above=0, below=1)
         object.__setattr__(self, "failure_probability", failure)
         object.__setattr__(self, "samples", check.whole("samples", self.samples, at_least=1))
@@ -174,14 +179,14 @@ class Certificate:
         )
 
     def __format__(self, spec: str) -> str:
-        """Formats the upper end, which is the guarantee, as the float that it is: digits on demand are rounded to nearest."""
+        """Formats the upper end, which is the guarantee: its digits are rounded up."""
         return format(self.upper, spec) if spec else str(self)
 
     def __str__(self) -> str:
         method = f"; {self.method}" if self.method else ""
         return (
-            f"<= {at_least(self.upper, '.6g')} (certificate from {self.samples} samples, wrong with probability "
-            f"<= {self.failure_probability:g}{method})"
+            f"<= {self.upper:.6g} (certificate from {self.samples} samples, wrong with probability "
+            f"<= {UpperEnd(self.failure_probability):g}{method})"
         )
 
 
@@ -217,7 +222,7 @@ class Estimate:
         if upper < value:
             raise ValueError(f"upper must be at least value; got {upper!r} < {value!r}")
         for name, number in zip(
-            ("value", "standard_error", "upper", "confidence"), (value, error, upper, confidence)
+            ("value", "standard_error", "upper", "confidence"), (value, error, UpperEnd(upper), confidence)
         ):
             object.__setattr__(self, name, number)
 
@@ -225,6 +230,7 @@ class Estimate:
         raise TypeError("an Estimate is not a guarantee: use .value, or .upper with its .confidence")
 
     def __format__(self, spec: str) -> str:
+        """Formats the value, to nearest: it is no guarantee."""
         return format(self.value, spec) if spec else str(self)
 
     def __str__(self) -> str:
@@ -238,10 +244,10 @@ class Estimate:
             value, error, upper = (
                 f"{self.value:.{digits}e}",
                 f"{self.standard_error:.1e}",
-                at_least(self.upper, f".{digits}e"),
+                f"{self.upper:.{digits}e}",
             )
         else:
             decimals = max(0, decimals)
             value, error = (f"{number:.{decimals}f}" for number in (self.value, self.standard_error))
-            upper = at_least(self.upper, f".{decimals}f")
-        return f"{value} +- {error} ({how}; <= {upper} with confidence {self.confidence:g})"
+            upper = f"{self.upper:.{decimals}f}"
+        return f"{value} +- {error} ({how}; <= {upper} with confidence {LowerEnd(self.confidence):g})"

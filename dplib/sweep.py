@@ -53,8 +53,8 @@ def sweep(task, settings, *, checkpoint=None, batch_size=None, description=""):
 
     >>> from dplib import PoissonDPSGD, sweep
     >>> spent = lambda sigma: PoissonDPSGD(sigma, 0.01, 2000).epsilon(1e-6).upper
-    >>> [round(epsilon, 3) for epsilon in sweep.sweep(spent, [0.8, 1.0, 1.2])]
-    [4.944, 2.955, 2.125]
+    >>> [f"{epsilon:.3f}" for epsilon in sweep.sweep(spent, [0.8, 1.0, 1.2])]
+    ['4.945', '2.956', '2.126']
     """
     if not callable(task):
         raise TypeError(f"task must be a function of one setting; got {task!r}")
@@ -152,13 +152,18 @@ class _Kept:
 
     def _write(self, line, mode="a"):
         try:
-            with open(self.path, mode, encoding="utf-8") as file:
+            with open(self.path, mode, encoding="utf-8", opener=_owners_alone) as file:
                 file.write(line + "\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:  # part of a line is cut off when the file is read again
             reason = f"checkpoint cannot be written; the results before this one are kept: {error.strerror or error}"
             raise OSError(error.errno, reason, self.path) from None
+
+
+def _owners_alone(path, flags):
+    """A new file is for its owner alone, as every checkpoint of the library."""
+    return os.open(path, flags, 0o600)
 
 
 def _name(task):
@@ -179,6 +184,8 @@ def _encoded(name, value):
         value = value.item()
     if value is None or isinstance(value, (bool, str, int)):
         return value
+    if isinstance(value, (results.UpperEnd, results.LowerEnd)):
+        return {_RESULT: [type(value).__name__, float(value)]}
     if isinstance(value, float):
         return float(value)  # also of a subclass
     if isinstance(value, list):
@@ -192,7 +199,8 @@ def _encoded(name, value):
         data = base64.b64encode(array.tobytes()).decode()
         return {_ARRAY: [array.dtype.str, list(value.shape), data]}
     if dataclasses.is_dataclass(value) and type(value) is getattr(results, type(value).__name__, None):
-        return {_RESULT: [type(value).__name__, {f.name: nested(getattr(value, f.name)) for f in dataclasses.fields(value)}]}
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {_RESULT: [type(value).__name__, {k: float(v) if isinstance(v, float) else v for k, v in fields.items()}]}
     raise TypeError(
         f"{name} must consist of numbers, text, lists, dictionaries, arrays and answers of dplib.results where a "
         f"checkpoint is kept; got {value!r}"
@@ -211,5 +219,6 @@ def _decoded(value):
         return np.frombuffer(base64.b64decode(data), np.dtype(kind)).reshape(shape).copy()
     if _RESULT in value:
         name, fields = value[_RESULT]
-        return getattr(results, name)(**_decoded(fields))
+        kind = getattr(results, name)
+        return kind(**fields) if isinstance(fields, dict) else kind(fields)
     return {key: _decoded(item) for key, item in value.items()}

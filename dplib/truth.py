@@ -28,7 +28,7 @@ from . import _validate as check
 from . import gaussian, matrices
 from ._half_line import Forest, Modes, integrand
 from ._progress import Checkpoint, bar
-from .results import Estimate
+from .results import Estimate, UpperEnd
 
 _MOST_MODES = 12
 _MOST_TREE_ROUNDS = 4096
@@ -188,7 +188,7 @@ class Truth:
         reach = float(pair.slopes.max())
         if reach > _FARTHEST:
             raise ValueError(
-                f"noise_multiplier must be at least {self._sigma * reach / _FARTHEST:.4g} here, so that no mode "
+                f"noise_multiplier must be at least {UpperEnd(self._sigma * reach / _FARTHEST):.4g} here, so that no mode "
                 f"is more than {_FARTHEST:g} standard deviations away; got {self._sigma!r}"
             )
         with bar(len(sides) * self._rule.blocks, f"{self.method}: {question}") as progress:

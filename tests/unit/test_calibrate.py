@@ -18,6 +18,7 @@ from dplib import (
     mixtures,
 )
 from dplib.calibrate import _extrapolated, _smallest, effective_noise
+from dplib.results import UpperEnd
 
 CASES = [
     (PoissonDPSGD(1.0, 0.01, 2000), 1.0, 1e-6, "both"),
@@ -40,7 +41,7 @@ def test_the_upper_bound_meets_the_target_and_less_noise_does_not(mechanism, eps
     assert quieter.delta(epsilon, direction).upper > delta
     # Everything else is as it was, and so is the caller's mechanism.
     assert dataclasses.replace(found, noise_multiplier=mechanism.noise_multiplier) == mechanism
-    assert type(found) is type(mechanism) and type(found.noise_multiplier) is float
+    assert type(found) is type(mechanism) and type(found.noise_multiplier) is UpperEnd
 
 
 @pytest.mark.parametrize("steps, k", [(1, 1), (100, 3)])

@@ -206,7 +206,7 @@ def test_the_larger_direction_decides():
 
 
 def test_more_samples_than_allowed_are_refused_with_the_number():
-    with pytest.raises(ValueError, match=r"most_samples must be at least 5\.358e\+07 .*`certify`"):
+    with pytest.raises(ValueError, match=r"most_samples must be at least 5\.359e\+07 .*`certify`"):
         montecarlo.release(ONE, 1.0, 1e-5, most_samples=10**7)
 
 

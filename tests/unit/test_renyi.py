@@ -133,11 +133,11 @@ def test_zw_2_the_sum_is_the_remove_divergence_at_integer_orders(sigma, q):
 def test_zw_4_published_check():
     """[ZW-4] sigma = 1, gamma = 1e-3, order 10; [ZW-1] sigma = 1, gamma = 0.1, order 2."""
     sides = [renyi.subsampled_gaussian(10, 1.0, 1e-3, side) for side in SIDES]
-    assert [f"{side.upper:.4e}" for side in sides] == ["8.7853e-06", "8.3520e-06"]
+    assert [f"{float(side.upper):.4e}" for side in sides] == ["8.7853e-06", "8.3520e-06"]
     both = renyi.subsampled_gaussian(10, 1.0, 1e-3)
     assert both == sides[0]
     two = renyi.subsampled_gaussian(2, 1.0, 0.1)
-    assert f"{two.upper:.6f}" == "0.017037"
+    assert f"{float(two.upper):.6f}" == "0.017037"
     # With the prefactor 1 / order in place of 1 / (order - 1) the "bound" is below the truth.
     assert f"{two.upper / 2:.6f}" == "0.008518" and two.lower > 0.0086
 
@@ -413,7 +413,7 @@ def test_zw_7_reference_values(sigma, rounds, classic, improved):
     curve = renyi.mixture_curve(mixtures.binomial(1, 1e-3, sigma), "remove")
     for conversion, want in (("classic", classic), ("improved", improved)):
         whole = renyi.to_epsilon(curve, 1e-8, rounds=rounds, conversion=conversion, orders=range(2, 160))
-        assert f"{whole.upper:.{len(want) - 2}f}" == want
+        assert f"{float(whole.upper):.{len(want) - 2}f}" == want
         free = renyi.to_epsilon(curve, 1e-8, rounds=rounds, conversion=conversion)
         assert free.upper <= whole.upper
         same = renyi.to_epsilon(

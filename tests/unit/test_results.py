@@ -1,17 +1,29 @@
 """Typed answers: ends in order, readable, and never a bare float."""
 
+import copy
 import dataclasses
+import json
 import math
 import pickle
 from decimal import Decimal
+from fractions import Fraction
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dplib
-from dplib import Bracket, Certificate, Estimate, NoBracketError, UpperBound
-from dplib._print import at_least, at_most
+from dplib import (
+    Bracket,
+    Certificate,
+    Estimate,
+    NoBracketError,
+    UpperBound,
+    baselines,
+    encoder_baselines,
+)
+from dplib.results import LowerEnd, UpperEnd
 
 ENDS = st.tuples(*[st.floats(-1e100, 1e100, allow_subnormal=False)] * 2).map(sorted)
 
@@ -85,39 +97,196 @@ def test_format_gives_the_upper_end():
     assert f"{bracket:.2f}" == "4.57" and f"{bracket:8.1f}" == "     4.6"
 
 
-SPECS = st.builds(
-    "{}{}{}.{}{}".format,
-    st.sampled_from(["", ">", "<", "*^", "+", "#"]),
-    st.sampled_from(["", "12"]),
-    st.sampled_from(["", ","]),
-    st.integers(0, 8),
-    st.sampled_from("efg"),
+FLOATS = st.one_of(
+    st.floats(-1e100, 1e100),
+    st.floats(1e-12, 1e12),
+    st.integers(-(10**7), 10**7).flatmap(lambda n: st.integers(0, 9).map(lambda k: n / 10**k)),  # few digits
+    st.tuples(st.integers(-30, 30), st.integers(-2, 2)).map(lambda kn: 10.0 ** kn[0] * (1 + kn[1] * 2.0**-52)),
 )
+KINDS = ["e", "E", "f", "F", "g", "G", "n", "%", ""]
+DIGITS = st.tuples(st.sampled_from(["", *(f".{n}" for n in range(18))]), st.sampled_from(KINDS)).map("".join)
+PADS = st.tuples(st.sampled_from(["", "*", " ", "-", "+", "9", "0", ".", "e", "%", "_"]), st.sampled_from("<>^"), st.sampled_from(["1", "12", "40"]))
 
 
-@given(st.floats(-1e100, 1e100, allow_subnormal=False), SPECS)
-def test_printed_ends_are_rounded_outwards(value, spec):
+def number_in(text):
+    """Exactly the number that a text shows."""
+    plain = Fraction(text.removesuffix("%").replace(",", "").replace("_", ""))
+    return plain / 100 if text.endswith("%") else plain
+
+
+@settings(max_examples=1000)
+@given(FLOATS, st.sampled_from(["", "+", " ", "-"]), st.sampled_from(["", "z"]), st.sampled_from(["", "#"]), st.sampled_from(["", ",", "_"]), DIGITS)
+def test_ends_are_printed_outward_in_every_form(value, sign, zero, alternate, group, digits):
     """The text above, the text below, and nothing with as many digits between them."""
-    up, down = at_least(value, spec), at_most(value, spec)
-    high, low = (Decimal(text.strip(" *").replace(",", "")) for text in (up, down))
-    assert float(low) <= value <= float(high)
-    assert format(value, spec) in (up, down) and format(float((low + high) / 2), spec) in (up, down)
+    spec = f"{sign}{zero}{alternate}{'' if digits.endswith('n') else group}{digits}"
+    up, down, plain = format(UpperEnd(value), spec), format(LowerEnd(value), spec), format(value, spec)
+    high, low, exact = number_in(up), number_in(down), Fraction(value)
+    # Digits that name this very float stay as they are, although most decimals are beside it.
+    assert high >= exact or (up == plain and float(high) == value)
+    assert low <= exact or (down == plain and float(low) == value)
+    assert plain in (up, down)
+    if len(digits) <= 3:  # up to nine digits, far fewer than a float has
+        assert low == high or format(float((low + high) / 2), spec) in (up, down)
+    if float(number_in(plain)) == value:
+        assert up == down == plain
+
+
+@given(FLOATS, PADS, st.sampled_from(["", "+", " "]), st.sampled_from(["", ",", "_"]), DIGITS)
+def test_padding_does_not_change_the_number(value, pad, sign, group, digits):
+    """Also with a fill that looks like a part of one."""
+    body, (fill, align, width) = f"{'' if digits.endswith('n') else group}{digits}", pad
+    for end in (UpperEnd(value), LowerEnd(value)):
+        bare = format(end, sign + body)
+        assert format(end, f"{fill}{align}{sign}{width}{body}") == format(bare, f"{fill}{align}{width}")
+        if not group:
+            zeros = format(end, f"{sign}0{width}{body}")
+            assert len(zeros) == max(int(width), len(bare)) and number_in(zeros) == number_in(bare)
+
+
+@pytest.mark.parametrize(
+    "value, spec, up, down",
+    [
+        (0.5, ".0f", "1", "0"),
+        (1.5, ".0f", "2", "1"),
+        (2.0, ".4f", "2.0000", "2.0000"),
+        (0.1, ".4f", "0.1000", "0.1000"),
+        (0.1, "", "0.1", "0.1"),
+        (0.1, ".20f", "0.10000000000000000555", "0.10000000000000000555"),
+        (0.0, ".1%", "0.0%", "0.0%"),
+        (1e-300, ".4f", "0.0001", "0.0000"),
+        (-1e-300, ".2f", "-0.00", "-0.01"),
+        (-1.2346, ".3f", "-1.234", "-1.235"),
+        (9.9999, ".3g", "10", "9.99"),
+        (0.29, ".0%", "29%", "29%"),
+        (0.123456, ".1%", "12.4%", "12.3%"),
+        (1234567.8, ",.0f", "1,234,568", "1,234,567"),
+        (1.2345e-7, ".2e", "1.24e-07", "1.23e-07"),
+        (5e-324, ".0e", "5e-324", "5e-324"),
+        (1.7976931348623157e308, ".0e", "2e+308", "1e+308"),
+        (1.7976931348623157e308, ".7g", "inf", "1.797693e+308"),
+    ],
+)
+def test_printed_ends(value, spec, up, down):
+    assert (format(UpperEnd(value), spec), format(LowerEnd(value), spec)) == (up, down)
+    assert not spec or format(Bracket(value, value), spec) == up
+
+
+@pytest.mark.parametrize("spec", ["d", "x", "s", "q", ".2d", ".f", ">>>", ",n", "2.3.4f"])
+def test_a_specification_that_no_float_has_is_refused_in_the_same_words(spec):
+    with pytest.raises(ValueError) as of_float:
+        format(1.5, spec)
+    for end in (UpperEnd(1.5), LowerEnd(1.5), UpperBound(1.5)):
+        with pytest.raises(ValueError) as of_end:
+            format(end, spec)
+        assert str(of_end.value) == str(of_float.value)
+
+
+@pytest.mark.parametrize("kind", [UpperEnd, LowerEnd])
+def test_an_end_is_a_float_in_all_else(kind):
+    value = 1.23456
+    end = kind(value)
+    assert isinstance(end, float) and isinstance(end, kind)
+    assert end == value and hash(end) == hash(value) and {end: 1}[value] == 1 and not end < value
+    assert repr(end) == str(end) == f"{end}" == "1.23456"
+    assert json.dumps({"end": [end]}) == json.dumps({"end": [value]})
+    assert Fraction(end) == Fraction(value) and Decimal(end) == Decimal(value)
+    for plain in (end + 1, 2 * end, end / end, -end, +end, abs(end), end**2, end % 1, round(end, 2), float(end), math.exp(end)):
+        assert type(plain) is float
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(end, protocol))
+        assert type(again) is kind and again == value
+    for again in (copy.copy(end), copy.deepcopy(end), max(end, 1.0), min(2.0, end), kind(end)):
+        assert type(again) is kind and again == value
+
+
+@pytest.mark.parametrize("kind", [UpperEnd, LowerEnd])
+def test_numpy_takes_an_end_for_a_float(kind):
+    value = 1.23456
+    end, single = kind(value), np.ones(2, np.float32)
+    assert np.asarray([end]).dtype == np.asarray(end).dtype == np.float64 and np.asarray([end])[0] == value
+    for function in (
+        lambda x: x * single, lambda x: single - x, lambda x: np.maximum(single, x), lambda x: np.float32(3) / x,
+        lambda x: np.float64(3) * x, lambda x: x < single, np.log, lambda x: np.add.reduce([x, x]), np.float64,
+        lambda x: np.full(2, x), lambda x: np.add.outer(single, x),
+    ):  # fmt: skip
+        found, expected = function(end), function(value)
+        assert type(found) is type(expected) and found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", [UpperEnd, LowerEnd])
+def test_jax_takes_an_end_for_a_float(kind):
+    jnp = pytest.importorskip("jax.numpy")
+    for function in (lambda x: x * jnp.ones(2, jnp.float32), jnp.asarray, jnp.exp, lambda x: jnp.array([x, 1])):
+        found, expected = function(kind(1.25)), function(1.25)
+        assert found.dtype == expected.dtype and found.weak_type == expected.weak_type
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "1", None, True, 1j, Decimal(1)])
+def test_an_end_is_finite(value):
+    for kind in (UpperEnd, LowerEnd):
+        with pytest.raises((ValueError, TypeError), match="value must be a finite real number"):
+            kind(value)
+
+
+RESULTS = {
+    Bracket(1.2344, 1.2346, "m"): (LowerEnd, UpperEnd),
+    UpperBound(1.2346, "m", 2.0): (UpperEnd,),
+    Certificate(0.12346, 1e-9, 5): (UpperEnd,),
+    Estimate(1.0, 0.1, 1.2346, 0.9): (UpperEnd,),
+}
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
+def test_the_ends_of_every_copy_know_their_direction(result):
+    for again in (
+        result, copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result)), dataclasses.replace(result),
+        type(result)(**dataclasses.asdict(result)), type(result)(*map(_plain, dataclasses.astuple(result))),
+    ):  # fmt: skip
+        assert again == result and hash(again) == hash(result) and repr(again) == repr(result)
+        kinds = [type(getattr(again, name)) for name in ("lower", "upper") if hasattr(again, name)]
+        assert tuple(kinds) == RESULTS[result]
+    assert f"{dataclasses.asdict(result)['upper']:.1g}" == f"{result.upper:.1g}" > f"{float(result.upper):.1g}"
+    assert "End" not in repr(result)
+
+
+def _plain(value):
+    return float(value) if isinstance(value, float) else value
 
 
 def test_every_guarantee_is_printed_rounded_up():
-    """As text, that is; with digits on demand it is formatted like any float."""
+    """As text, and with digits on demand."""
     assert str(Bracket(1.9999999, 2.0000001)) == "2.00001 (certified to 1e-07)"
     assert str(Bracket(1.9999999, 2.1)) == "[1.99999, 2.1] (certified)"
     assert str(UpperBound(2.0000001)) == "<= 2.00001 (upper bound)"
     assert "<= 2.00001 (certificate" in str(Certificate(2.0000001, 1e-9, 100))
-    assert "<= 1.22 with" in str(Estimate(1.0, 0.1, 1.2101, 0.9))
+    assert "wrong with probability <= 1.00001e-09" in str(Certificate(2.0, 1.0000001e-9, 100))
+    assert "<= 1.22 with confidence 0.999999)" in str(Estimate(1.0, 0.1, 1.2101, 0.9999999))
     for bound in (Bracket(1.0, 2.344), UpperBound(2.344), Certificate(2.344, 1e-9, 100)):
-        assert f"{bound:.3g}" == "2.34"
+        assert f"{bound:.3g}" == f"{bound.upper:.3g}" == "2.35" and f"{bound:.2f}" == "2.35"
+    assert f"{Bracket(1.237, 2.0).lower:.2f}" == "1.23"
+    estimate = Estimate(1.237, 0.1, 1.311, 0.9)
+    assert f"{estimate:.2f}" == f"{estimate.value:.2f}" == "1.24" and f"{estimate.upper:.2f}" == "1.32"
 
 
+def test_what_is_certified_to_be_enough_is_printed_rounded_up():
+    """Noise found by calibration, and the lemma for groups, as the ends of results."""
+    mechanism = dplib.PoissonDPSGD(1.0, 0.01, 100)
+    exact = dplib.BallsInBins(dplib.matrices.identity(4), 1.0, 4, 1)
+    for found in (
+        dplib.calibrate(mechanism, epsilon=1.0, delta=1e-5).noise_multiplier,
+        dplib.calibrate(exact, epsilon=1.0, delta=1e-5, method="exact").noise_multiplier,
+        encoder_baselines.unamplified(epsilon=1.0, delta=1e-5, batches_per_epoch=2, epochs=1).noise_multiplier,
+        baselines.group_lemma(mechanism, 1e-5, 2),
+    ):
+        assert all(number_in(f"{found:.{digits}f}") >= Fraction(found) for digits in range(8))
+        assert type(found) is UpperEnd
+    guess = dplib.BallsInBins(dplib.matrices.optimal_counting(4), 1.0, 4, 1)
+    assert type(dplib.calibrate(guess, epsilon=1.0, delta=1e-2, method="estimate", samples=64).noise_multiplier) is float
 def test_bracket_is_frozen_and_survives_pickling():
     bracket = Bracket(1, 2, "lattice")
-    assert type(bracket.lower) is float and type(bracket.upper) is float
+    assert type(bracket.lower) is LowerEnd and type(bracket.upper) is UpperEnd
     with pytest.raises(dataclasses.FrozenInstanceError):
         bracket.upper = 3.0
     assert pickle.loads(pickle.dumps(bracket)) == bracket
@@ -131,7 +300,7 @@ def test_method_is_on_the_result():
 def test_estimate_keeps_its_parts():
     estimate = Estimate(1, 0, 1, 0.95)
     assert (estimate.value, estimate.standard_error, estimate.upper, estimate.confidence) == (1, 0, 1, 0.95)
-    assert all(type(x) is float for x in dataclasses.astuple(estimate)[:4])
+    assert all(isinstance(x, float) for x in dataclasses.astuple(estimate)[:4])
     with pytest.raises(dataclasses.FrozenInstanceError):
         estimate.value = 0.0
 
@@ -176,7 +345,7 @@ def test_no_bracket_is_an_error_of_its_own():
 def test_upper_bound_is_one_sided_and_says_so():
     bound = UpperBound(2.267118, "Renyi", 14.3)
     assert str(bound) == "<= 2.26712 (upper bound, Renyi order 14.3)"
-    assert f"{bound:.3f}" == "2.267" and f"{bound}" == str(bound)
+    assert f"{bound:.3f}" == "2.268" and f"{bound}" == str(bound)
     assert str(UpperBound(0.5)) == "<= 0.5 (upper bound)"
     assert str(UpperBound(0.5, "")) == "<= 0.5 (upper bound)"
     assert str(UpperBound(0.5, order=2)) == "<= 0.5 (upper bound, order 2)"
@@ -209,7 +378,7 @@ def test_certificate_is_one_sided_and_says_how_it_may_fail():
         == ("<= 1.23457e-08 (certificate from 131072 samples, wrong with probability <= 1e-09; tuples)")
     )
     assert str(Certificate(0.5, 0.01, 10)).endswith("wrong with probability <= 0.01)")
-    assert f"{certificate:.2e}" == "1.23e-08"
+    assert f"{certificate:.2e}" == "1.24e-08"
     with pytest.raises(TypeError, match="failure_probability"):
         float(certificate)
     with pytest.raises(TypeError):

@@ -319,6 +319,23 @@ def test_what_a_checkpoint_keeps(tmp_path):
         assert isinstance(json.loads(line), dict)
 
 
+def test_a_checkpoint_is_for_its_owner_alone(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    before = os.umask(0)
+    try:
+        sweep(square, range(3), checkpoint=path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600 and sweep(square, range(3), checkpoint=path) == [0, 1, 4]
+
+
+def test_an_end_keeps_its_direction_in_a_checkpoint(tmp_path):
+    values = [results.UpperEnd(1.23), results.LowerEnd(1.29), [results.UpperEnd(-0.01)], results.Bracket(1.29, 2.31)]
+    for _ in range(2):
+        upper, lower, [nested], bracket = sweep(lambda i: values[i], range(4), checkpoint=tmp_path / "kept.jsonl")
+        assert f"{upper:.1f} {lower:.1f} {nested:.1f} {bracket.lower:.1f} {bracket:.1f}" == "1.3 1.2 -0.0 1.2 2.4"
+
+
 def test_checkpoints_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / "kept.jsonl"
     sweep(partial(waits, seconds=0), range(2), checkpoint=path)

@@ -365,7 +365,7 @@ COUNTING = matrices.optimal_counting(2)
         (lambda: truth.all_modes(COUNTING, 1, 0.1).delta(-1.0), ValueError, "epsilon .* got -1.0"),
         (lambda: truth.all_modes(COUNTING, 1, 0.1).delta(1.0, "sideways"), ValueError, "direction .* got 'sideways'"),
         (lambda: truth.two_rounds(COUNTING, 1, 0.1).delta(1.0, checkpoint=3), TypeError, "checkpoint .* got 3"),
-        (lambda: truth.two_rounds(COUNTING, 0.01, 0.1).delta(1.0), ValueError, "noise_multiplier must be at least 0.0600.* got 0.01"),
+        (lambda: truth.two_rounds(COUNTING, 0.01, 0.1).delta(1.0), ValueError, "noise_multiplier must be at least 0.0601.* got 0.01"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(call, error, words):
