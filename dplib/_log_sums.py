@@ -11,6 +11,8 @@ EPS = np.finfo(float).eps
 _CUT = 46.0
 _FEW, _ROWS = 12, 1024  # up to so many components are summed in full; columns of a block with more
 _CHUNK = 100_000  # entries of a block with few components
+_MOST = 2_000_000  # and of one with many
+_SINGLES = 4096  # of many components, so many give the first guess of an inverse
 _MANY_TARGETS, _KNOTS = 4000, 1500
 
 
@@ -63,15 +65,26 @@ def blocks(a, log_p, u):
     rows = _ROWS if many else max(16, _CHUNK // len(a))
     for start in range(0, len(u), rows):
         block = slice(start, min(start + rows, len(u)))
-        if not many:
+        if many:
+            yield from _alive(a, log_p, u, block)
+        else:
             yield block, slice(0, len(a))
-            continue
-        low, high = u[block].min(), u[block].max()
-        best = np.argmax(log_p + a * ((low + high) / 2 - a / 2))
-        gap = log_p - log_p[best] - (a - a[best]) * (a + a[best]) / 2
-        gap += np.maximum((a - a[best]) * low, (a - a[best]) * high)
-        alive = np.flatnonzero(gap > -_CUT - math.log(len(a)))
-        yield block, slice(int(alive[0]), int(alive[-1]) + 1)
+
+
+def _alive(a, log_p, u, block):
+    """The components that matter on a block, which is halved as long as they are too many to be held at once."""
+    low, high = u[block].min(), u[block].max()
+    best = np.argmax(log_p + a * ((low + high) / 2 - a / 2))
+    gap = log_p - log_p[best] - (a - a[best]) * (a + a[best]) / 2
+    gap += np.maximum((a - a[best]) * low, (a - a[best]) * high)
+    alive = np.flatnonzero(gap > -_CUT - math.log(len(a)))
+    first, stop, rows = int(alive[0]), int(alive[-1]) + 1, block.stop - block.start
+    if rows * (stop - first) <= _MOST or rows < 2:
+        yield block, slice(first, stop)
+        return
+    middle = block.start + rows // 2
+    for half in (slice(block.start, middle), slice(middle, block.stop)):
+        yield from _alive(a, log_p, u, half)
 
 
 def inverse_log_sum(a, log_p, target, curvature):
@@ -86,9 +99,10 @@ def inverse_log_sum(a, log_p, target, curvature):
     if len(target) > _MANY_TARGETS:
         u, above = _interpolated(a, log_p, target, curvature), False
     else:
-        u, above = np.full(len(target), np.inf), True
-        for start in range(0, len(a), 64):
-            part = slice(start, start + 64)
+        # Each component gives a bound, so a part of them does.
+        u, above, stride = np.full(len(target), np.inf), True, 1 + len(a) // _SINGLES
+        for start in range(0, len(a), 64 * stride):
+            part = slice(start, start + 64 * stride, stride)
             single = (target[:, None] - log_p[part]) / a[part] + a[part] / 2
             u = np.minimum(u, single.min(axis=1))
     active = np.arange(len(target))

@@ -8,6 +8,8 @@ import numpy as np
 
 from ._log_sums import EPS
 
+_MANY = 20_000  # up to so many trials all weights are kept
+
 
 def log_choose(k):
     """log C(k, j) for j = 0..k, each from the exact integer."""
@@ -19,19 +21,59 @@ def log_choose(k):
 
 
 def large_binomial(k, q):
-    """Support, log-weights and their error for many trials, by ratios from the mode.
+    """(support, log-weights, their ratios, their error) for many trials, by ratios from the mode.
 
-    Weights below e^-1500 of the mode, together far below the smallest delta that
+    Beyond 20,000 trials the weights below e^-1500 of the mode, together far below the smallest delta that
     a float can hold, are left out.
     """
-    mode = min(int((k + 1) * q), k)
-    reach = 60 + int(math.sqrt(3200 * k * q * (1 - q)) + 3200 / 3)
-    j = np.arange(max(0, mode - reach), min(k, mode + reach))
-    odds = math.log(q) - math.log1p(-q)
-    logs, error = walk(np.log((k - j) / (j + 1.0)) + odds, abs(math.log(q)) + abs(math.log1p(-q)))
-    support = np.arange(j[0], j[-1] + 2)
-    keep = logs > -1500
-    return support[keep], logs[keep], error
+    mode, reach = min(int((k + 1) * q), k), 60 + int(math.sqrt(3200 * k * q * (1 - q)) + 3200 / 3)
+    low, high = (0, k) if k <= _MANY else (max(0, mode - reach), min(k, mode + reach))
+    j = np.arange(low, high)
+    ratios = np.log((k - j) / (j + 1.0)) + math.log(q) - math.log1p(-q)
+    logs, error = walk(ratios, abs(math.log(q)) + abs(math.log1p(-q)))
+    return cut(np.arange(low, high + 1), logs, ratios, error, k)
+
+
+def cut(support, logs, ratios, error, trials):
+    """The same without the weights below e^-1500 of the mode, beyond 20,000 trials."""
+    if trials <= _MANY:
+        # Far from the mode the steps have errors of their own, next to a loss that is as large as the logarithm.
+        return support, logs, ratios, error + 2 * EPS * len(support)
+    kept = np.flatnonzero(logs > -1500)
+    first, last = int(kept[0]), int(kept[-1])
+    return support[first : last + 1], logs[first : last + 1], ratios[first:last], error
+
+
+def is_one_sided(support, logs, gap):
+    """Whether components that were left out below the first one matter to the reference, at u from -60 on.
+
+    gap : distance of the standardised shifts. The terms log p_j + a_j u - a_j^2 / 2 are concave in j.
+    """
+    if support[0] == 0:
+        return False
+    shifts = gap * support
+    terms = logs - shifts * (60 + shifts / 2)
+    return bool(terms[0] > terms.max() - 60)
+
+
+def stride(ratios, gap):
+    """(m, error): of m neighbours one component is enough, with m times its weight; `error` is relative, in P/Q.
+
+    ratios : logs of the ratios of neighbouring weights. gap : distance of the standardised shifts.
+
+    The weights are those of a sum of independent Bernoulli variables (their generating polynomial has real zeros only),
+    and so are, at every u, the terms p_j e^{a_j u - a_j^2 / 2}: the factors e^{-a_j^2 / 2} keep the zeros real
+    (Laguerre). Such a law with variance V has |E e^{itJ}| <= exp(-2 V sin^2(t/2)), and the sum over every m-th term, times
+    m, differs from the whole sum by the share sum_{l=1}^{m-1} |E e^{2 pi i l J / m}| at most. The logs of the terms bend
+    by at most `bend`, so none of them has a share above 1 / mass, and V >= (mass^2 - 1) / 12. All this holds for the u
+    whose largest term lies within the support.
+    """
+    bend = float(np.max(-np.diff(ratios), initial=0.0)) * (1 + 1e-9) + 8 * EPS * float(np.abs(ratios).max()) + gap * gap
+    i = np.arange(min(len(ratios) // 2, math.ceil(9 / math.sqrt(bend))))
+    variance = (float(np.exp(-bend * i * (i + 1) / 2).sum()) ** 2 - 1) / 12
+    m = int(math.sqrt(max(0.52 * variance, 1.0)))
+    error = float(np.exp(-2 * variance * np.sin(math.pi * np.arange(1, m) / m) ** 2).sum())
+    return m, error
 
 
 def walk(log_ratios, size):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from . import _validate as check
-from . import accounting, contour
+from . import _wide, accounting, contour, gaussian
 from ._scipy import optimize
-from .results import UpperEnd
+from .results import NoBracketError, UpperEnd
 
 
 def group_lemma(mechanism, delta, group_size, sharpened=False) -> UpperEnd:
@@ -27,44 +27,58 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> UpperEnd:
     >>> print(f"{baselines.group_lemma(alone, delta=1e-6, group_size=4):.1f}")
     28.4
     >>> print(f"{PoissonDPSGD(1.0, 0.01, 2000, group_size=4).epsilon(1e-6).upper:.1f}")
-    14.6
+    14.5
     """
     delta, k, composition = _request(mechanism, delta, group_size)
     sharpened = check.flag("sharpened", sharpened)
-    target = math.log(delta)
-    if not accounting.merged(composition):
+    parts, target = accounting.merged(composition), math.log(delta)
+    if not parts:
         return UpperEnd(0.0)
-    first = accounting.epsilon(composition, delta).upper
-    if first == 0 or (k == 1 and sharpened):
-        return first
+    if k == 1 and sharpened:
+        return accounting.epsilon(composition, delta).upper
 
     def growth(e):
-        if sharpened:  # log((e^{ke} - 1) / (e^e - 1)), exact for small and large e
+        if sharpened and e > 0:  # log((e^{ke} - 1) / (e^e - 1)), exact for small and large e
             return (k - 1) * e + math.log(math.expm1(-k * e) / math.expm1(-e))
-        return math.log(k) + k * e
+        return math.log(k) + (0 if sharpened else k * e)
 
-    def excess(e):
-        return growth(e) + accounting.log_delta(composition, e).upper - target
-
-    e = _chernoff_root(composition, growth, first, target)
-    # The excess is nearly concave and falls there: the secant needs a few evaluations.
-    old, step = None, math.inf
-    for _ in range(20):
-        value = excess(e)
-        slope = (value - old[1]) / (e - old[0]) if old and e != old[0] else -math.inf
-        if not math.isfinite(slope):
-            near = e * (1 + 1e-4)
-            slope = (excess(near) - value) / (near - e)
-        step = value / slope if slope < 0 else -0.1 * e
-        # The root is at least `first`, because the growth is at least 1: a step never leads below it.
-        old, e = (e, value), max(e - step, (e + first) / 2)
-        if abs(step) <= 1e-10 * e:
-            break
-    nudge = 1e-12
-    while excess(e) > 0:  # to the safe side of the root
+    excess = lambda e: growth(e) + _log_delta(parts, e) - target
+    # The growth is at least k, so that the root is no smaller than this; at 0 the lemma has nothing left to ask.
+    first = accounting.epsilon(composition, max(delta / k, 5e-324)).upper
+    if excess(first) <= 0:
+        return UpperEnd(k * first)
+    low, high = _ends(excess, max(_chernoff_root(parts, growth, first, target), first), first)
+    e, nudge = optimize.brentq(excess, low, high, xtol=1e-300, rtol=1e-11), 1e-12
+    while e < high and excess(e) > 0:  # to the safe side of the root
         e *= 1 + nudge
         nudge *= 4
-    return UpperEnd(k * e)
+    return UpperEnd(k * min(e, high))
+
+
+def _log_delta(parts, e):
+    """Upper bound of log delta_1(e): the accountants', or those that always exist; every e has one."""
+    try:
+        return accounting.log_delta(parts, e).upper
+    except NoBracketError:
+        # Without sampling the pair is a Gaussian one, and dominates.
+        mu = math.sqrt(math.fsum(rounds * float(m.shifts[-1]) ** 2 for m, rounds in parts)) * (1 + 1e-12)
+        return min(_wide.log_upper(parts, e, "remove"), gaussian.log_delta(mu, e) + 1e-9)
+
+
+def _ends(excess, e, first):
+    """Ends between which the excess changes its sign, near e; it is above 0 at `first`."""
+    step = 1e-3 * e + 1e-9
+    if excess(e) > 0:
+        low, high = e, e + step
+        while excess(high) > 0:
+            step *= 4
+            low, high = high, high + step
+        return low, high
+    low, high = max(e - step, first), e
+    while low > first and excess(low) <= 0:
+        step *= 4
+        low, high = max(low - step, first), low
+    return low, high
 
 
 def linear_extrapolation(mechanism, delta, group_size) -> float:
@@ -85,11 +99,16 @@ def _request(mechanism, delta, group_size):
     return delta, k, mechanism.composition()
 
 
-def _chernoff_root(composition, growth, low, target):
-    """Where the lemma's delta, with Chernoff's bound for delta_1, meets the target: a start."""
-    side = contour.Chernoff(accounting.merged(composition), "remove")
-    rough = lambda e: growth(e) - target + side.log_delta(e)
-    high = low
-    while rough(high) > 0:
-        low, high = high, 1.6 * high
-    return optimize.brentq(rough, low, high, rtol=1e-6) if high > low else high
+def _chernoff_root(parts, growth, low, target):
+    """Where the lemma's delta, with Chernoff's bound for delta_1, meets the target: a start, `low` where there is none."""
+    if len(parts) == 1 and parts[0][1] == 1:
+        return low  # one round has a closed form, which costs less
+    try:
+        side = contour.Chernoff(parts, "remove")
+        rough = lambda e: growth(e) - target + side.log_delta(e)
+        high = low
+        while rough(high) > 0:
+            low, high = high, 1.6 * high + 1e-9
+        return optimize.brentq(rough, low, high, rtol=1e-6) if high > low else high
+    except NoBracketError:
+        return low

@@ -23,6 +23,7 @@ from ._scipy import optimize, special
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 # `log_tail_difference` is accurate to this times (1 + |value|), tested against 60 digits.
 TAIL_ERROR = 2e-14
+_KERNEL_ERROR = 1e-14  # and to this and four roundings of the value
 _LINEAR = 1e-290  # below it a shift counts in proportion, and its products would underflow
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
 _FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -74,10 +75,11 @@ def epsilon(mu, delta) -> float:
 
 
 def calibrate(epsilon, delta) -> float:
-    """Largest mu whose Gaussian mechanism is (epsilon, delta)-DP, to 1e-12 relative for delta <= 0.99.
+    """Largest mu whose Gaussian mechanism is (epsilon, delta)-DP, from below.
 
     epsilon : at least 0. delta : in (0, 1). The noise standard deviation is
-    then sensitivity / mu.
+    then sensitivity / mu. The mechanism with the mu returned meets the target: what rounding
+    may hide is taken off. At most 1e-12 of mu is lost for delta <= 0.99, more only as delta comes near 1.
 
     >>> from dplib import gaussian
     >>> from dplib.results import UpperEnd
@@ -86,13 +88,27 @@ def calibrate(epsilon, delta) -> float:
     sensitivity 1 needs a standard deviation of 4.2247
     """
     epsilon, delta = check.epsilon(epsilon), check.delta(delta)
-    gap = lambda log_mu: _log_delta(math.exp(log_mu), epsilon) - math.log(delta)
+    target = math.log(delta)
+    gap = lambda log_mu: _log_delta_at_most(math.exp(log_mu), epsilon) - target
     low, high = -1.0, 1.0
     while gap(low) > 0:
         low -= 2.0
     while gap(high) < 0:
         high += 2.0
-    return math.exp(optimize.brentq(gap, low, high, xtol=1e-15, rtol=1e-14, maxiter=500))
+    mu = math.exp(optimize.brentq(gap, low, high, xtol=1e-15, rtol=1e-14, maxiter=500))
+    step = np.finfo(float).eps
+    while _log_delta_at_most(mu, epsilon) > target:
+        mu, step = mu * (1 - step), 2 * step
+    return mu
+
+
+def _log_delta_at_most(mu, epsilon):
+    """log of delta with what rounding may take from it: of the kernel, of the threshold, of the target's own logarithm."""
+    if mu == 0:
+        return -math.inf
+    value, x = _log_delta(mu, epsilon), epsilon / mu - mu / 2
+    eps = np.finfo(float).eps
+    return value + _KERNEL_ERROR + 4 * eps * abs(value) + eps * (epsilon / mu + abs(x)) * (max(x, 0.0) + 2)
 
 
 def log_tail_difference(x, shift):

@@ -7,6 +7,7 @@
 functions   every public function of dplib, in worker processes (scripts/fuzz_table.py)
 checkers    every exercise's check, with answers of all kinds (scripts/fuzz_checkers.py)
 calculator  the page in a browser: fields and addresses (scripts/fuzz_calculator.py)
+brackets    the page's accountant against the library, all over what its fields allow (scripts/fuzz_calculator.py)
 
 A case is wrong if it takes longer than --seconds of CPU time or more than --megabytes, ends in an exception that is
 not a ValueError, TypeError or NoBracketError with a message of dplib's own, warns, or returns a number that is not a
@@ -46,9 +47,10 @@ import fuzz_table as table  # noqa: E402
 from dplib import course, results  # noqa: E402
 
 SHARES = {
-    "functions": 0.65,
+    "functions": 0.6,
     "checkers": 0.1,
-    "calculator": 0.25,
+    "calculator": 0.2,
+    "brackets": 0.1,
 }  # of the cases, where all kinds are asked for
 # The functions of these modules, and those marked as slow, get one case where the others get so many.
 SLOW_EVERY = 40
@@ -259,10 +261,11 @@ def _text(value):
 
 
 def run_kind(kind, cases, first, chosen):
-    if kind == "calculator":
+    if kind in ("calculator", "brackets"):
         import fuzz_calculator
 
-        return fuzz_calculator.fuzz(cases, first=first, minutes=chosen.minutes, report=_say)
+        run = fuzz_calculator.fuzz if kind == "calculator" else fuzz_calculator.brackets
+        return run(cases, first=first, minutes=chosen.minutes, report=_say)
     return fuzz(
         cases, names=chosen.only or names_of(kind), first=first, seconds=chosen.seconds, megabytes=chosen.megabytes,
         minutes=chosen.minutes, report=_say,
@@ -275,7 +278,7 @@ def recheck(chosen):
     for kind in SHARES:
         for case in record.wrong_cases(kind):
             name, number = case.rsplit(":", 1)
-            if kind == "calculator":
+            if kind in ("calculator", "brackets"):
                 chunk = run_kind(kind, 1, int(number), chosen)
             else:
                 chunk = fuzz(

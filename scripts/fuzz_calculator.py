@@ -6,15 +6,20 @@ shows a number that is none, infinite or negative, shows a bracket in the wrong 
 a number that it must refuse, refuses one without saying so at its field, or shows any number before it is said how
 batches are drawn. Where it answers, every fifth bracket must meet the library's, both directions, and so must the numbers
 of the other schemes.
+
+The kind `brackets` asks the page's accountant itself, all over what its fields allow, and compares every answer with the
+library: brackets of epsilon in both directions, the black-box lemma, the noise that a target needs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import fuzz_record as record
@@ -23,7 +28,7 @@ from browser import find_chromium
 from serve import server
 
 import dplib
-from dplib import results
+from dplib import accounting, results
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS, BATCH, ROUTE_EVERY = 10.0, 250, 5
@@ -148,6 +153,29 @@ def page_of(folder):
     )
 
 
+# What the accountant says of each question, without a page around it.
+ACCOUNTANT = ("special.js", "round.js", "integrand.js", "accountant.js")
+ASK_ACCOUNTANT = """cases => cases.map(({ scheme, question, sigma, q, batch, records, steps, group, delta, epsilon }) => {
+  const A = PrivacyAccountant, start = performance.now();
+  const make = (noiseMultiplier, groupSize) => ({
+    poisson: () => new A.PoissonDPSGD({ noiseMultiplier, groupSize, samplingProbability: q, steps }),
+    fixed: () => new A.FixedBatchDPSGD({ noiseMultiplier, groupSize, batchSize: batch, datasetSize: records, steps, patience: 5 }),
+    known: () => A.knownBatches({ noiseMultiplier, groupSize, participations: steps }),
+  })[scheme]();
+  const answers = {
+    remove: () => make(sigma, group).epsilon(delta, "remove"),
+    add: () => make(sigma, group).epsilon(delta, "add"),
+    lemma: () => { const upper = A.groupLemma(make(sigma, 1), delta, group); return { lower: 0, upper }; },
+    noise: () => { const upper = A.calibrate((x) => make(x, group), epsilon, delta); return { lower: 0, upper }; },
+  };
+  let found;
+  try { found = answers[question](); }
+  catch (error) { found = error instanceof A.NoBracketError ? { refused: error.message } : { thrown: String(error) }; }
+  // Numbers as text: JSON would turn what is no number into null.
+  return { refused: found.refused, thrown: found.thrown, lower: String(found.lower), upper: String(found.upper), seconds: (performance.now() - start) / 1e3 };
+})"""
+
+
 # --- cases -------------------------------------------------------------------------------------------------
 
 
@@ -184,6 +212,26 @@ def case_of(number):
             address = ADDRESSES[rng.integers(len(ADDRESSES))]
         case, bad = {"fields": {}, "radios": {}, "address": address}, None
     return case, bad
+
+
+def question_of(number):
+    """A question to the page's accountant: log-uniform over what the fields allow, the ends among it."""
+    rng = np.random.default_rng([1791, number])
+    between = lambda low, high: math.exp(rng.uniform(math.log(low), math.log(high)))
+    scheme = ("poisson", "poisson", "poisson", "fixed", "known")[rng.integers(5)]
+    question = ("remove", "remove", "remove", "remove", "add", "add", "add", "lemma", "lemma", "noise")[rng.integers(10)]
+    case = {"scheme": scheme, "question": question, "sigma": between(0.05, 1000), "group": round(between(1, 1000))}
+    case["steps"] = 1 if rng.random() < 0.1 else round(between(1, 1e7))
+    case["delta"] = between(1e-100, 0.99) if rng.random() < 0.2 else between(1e-12, 0.99)
+    case["epsilon"] = between(1e-3, 1e4)
+    case["q"] = 1.0 if rng.random() < 0.1 else between(1e-6, 1)
+    case["records"] = round(between(2, 1e9))
+    case["batch"] = min(max(1, round(case["q"] * case["records"])), case["records"])
+    if rng.random() < 0.1:
+        case["sigma"] = (0.05, 1000.0)[rng.integers(2)]
+    if question == "lemma":
+        case |= {"scheme": "poisson", "group": 1 + round(between(1, 15))}  # as on the plot
+    return case
 
 
 # --- judgement ---------------------------------------------------------------------------------------------
@@ -329,6 +377,46 @@ def contradiction(seen):
     return None
 
 
+def false_answer(case, seen):
+    """What is wrong with an answer of the page's accountant, or None; then, too, where one of the two has no answer."""
+    if seen["thrown"]:
+        return f"exception: {seen['thrown']}"
+    if seen["seconds"] > SECONDS:
+        return f"{seen['seconds']:.1f} s"
+    if seen["refused"]:
+        return None
+    lower, upper = float(seen["lower"]), float(seen["upper"])
+    if not 0 <= lower <= upper < math.inf:
+        return f"bracket [{lower!r}, {upper!r}]"
+    try:
+        return _excluded(case, lower, upper)
+    except results.NoBracketError:
+        return None
+
+
+def _excluded(case, lower, upper):
+    question, delta = case["question"], case["delta"]
+    if question == "lemma":
+        e, k = upper / case["group"], case["group"]
+        ours = accounting.log_delta(_run_of(case, case["sigma"], 1).composition(), e)
+        excess = math.log(k) + k * e + ours.lower - math.log(delta)
+        return f"{upper!r} does not meet the lemma" if excess > 1e-13 * k * e else None
+    sigma = upper if question == "noise" else case["sigma"]
+    ours = _run_of(case, sigma, case["group"]).epsilon(delta, "remove" if question == "noise" else question)
+    if question == "noise":
+        return f"noise {upper!r}, but the library says {ours!r}" if ours.lower > case["epsilon"] else None
+    if ours.lower > upper or lower > ours.upper:
+        return f"[{lower!r}, {upper!r}], but the library says {ours!r}"
+    return None
+
+
+def _run_of(case, sigma, group):
+    steps = case["steps"]
+    if case["scheme"] == "fixed":
+        return dplib.FixedBatchDPSGD(sigma, case["batch"], case["records"], steps, group)
+    return dplib.PoissonDPSGD(sigma, case["q"] if case["scheme"] == "poisson" else 1.0, steps, group)
+
+
 def _number(text):
     text = text.strip()
     return float(int(text, 16)) if text.lower().startswith("0x") else float(text)
@@ -346,11 +434,25 @@ def plot_problem(cells):
 
 def fuzz(cases, *, first=0, minutes=math.inf, report=None):
     """Cases number `first` ..: a chunk for `fuzz_record`. After `minutes` in the browser no new batch starts."""
+    with _page(page_of, "page.html") as page:
+        return _batches(page, _batch, cases, first, minutes, report)
+
+
+def brackets(cases, *, first=0, minutes=math.inf, report=None):
+    """Questions number `first` .. to the page's accountant, as `fuzz`. After `minutes` of both sides no new batch starts."""
+    with _page(lambda folder: (folder / "bare.html").write_text("<!doctype html>"), "bare.html") as page:
+        for name in ACCOUNTANT:
+            page.add_script_tag(path=ROOT / "book" / "_live" / name)
+        return _batches(page, _questions, cases, first, minutes, report)
+
+
+@contextlib.contextmanager
+def _page(write, name):
+    """A page in Chromium, from a folder that `write` fills."""
     from playwright.sync_api import sync_playwright
 
-    chunk, number = record.Chunk(first), first
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        page_of(Path(folder))
+        write(Path(folder))
         web = server(folder)
         threading.Thread(target=web.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(
@@ -359,16 +461,32 @@ def fuzz(cases, *, first=0, minutes=math.inf, report=None):
         try:
             page = browser.new_page()
             page.set_default_timeout(BATCH * SECONDS * 1e3)
-            page.goto(f"http://127.0.0.1:{web.server_address[1]}/page.html")
-            while chunk.cases < cases and chunk.seconds < 60 * minutes:
-                numbers = range(number, min(number + BATCH, first + cases))
-                _batch(page, numbers, chunk, report)
-                number = numbers.stop
+            page.goto(f"http://127.0.0.1:{web.server_address[1]}/{name}")
+            yield page
         finally:
             browser.close()
             web.shutdown()
             web.server_close()
+
+
+def _batches(page, run, cases, first, minutes, report):
+    chunk, number = record.Chunk(first), first
+    while chunk.cases < cases and chunk.seconds < 60 * minutes:
+        numbers = range(number, min(number + BATCH, first + cases))
+        run(page, numbers, chunk, report)
+        number = numbers.stop
     return chunk.closed(number)
+
+
+def _questions(page, numbers, chunk, report):
+    asked = [question_of(number) for number in numbers]
+    for number, case, seen in zip(numbers, asked, page.evaluate(ASK_ACCOUNTANT, asked)):
+        start = time.process_time()
+        wrong = false_answer(case, seen)
+        spent = seen["seconds"] + time.process_time() - start
+        chunk.add(f"brackets.{case['scheme']}", number, spent, wrong, case if wrong else None, not seen["refused"])
+        if wrong and report:
+            report(chunk.wrong[-1])
 
 
 def _batch(page, numbers, chunk, report):

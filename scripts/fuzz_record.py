@@ -55,7 +55,7 @@ class Chunk:
 def group_of(name):
     """The module of a function, the chapter of an exercise."""
     module, _, rest = name.partition(".")
-    return {"check": rest.rpartition("-")[0], "calculator": rest}.get(module, module)
+    return {"check": rest.rpartition("-")[0], "calculator": rest, "brackets": rest}.get(module, module)
 
 
 def _top(slowest):

@@ -465,28 +465,33 @@
   /** The black-box group lemma [G-1.1] in logarithms: k e for an e with k e^{ke} delta_1(e) <= delta, nearly the least.
       delta_1 comes from the contour; where that does not close (delta_1 is below 1e-1000, say), from Chernoff. */
   function groupLemma(mechanism, delta, k) {
-    const target = Math.log(delta), first = mechanism.epsilon(delta).upper;
-    if (first === 0) return 0;
-    const growth = (e) => Math.log(k) + k * e - target;
-    const rough = (e) => growth(e) + mechanism.logDeltaChernoff(e);
+    if (mechanism.trivial) return 0;
+    const target = Math.log(delta), growth = (e) => Math.log(k) + k * e - target;
+    const exact = (e) => growth(e) + mechanism.logDelta(e).upper;
+    const closedForm = mechanism.steps === 1 || mechanism.samplingProbability === 1;
+    const rough = closedForm ? exact : (e) => growth(e) + mechanism.logDeltaChernoff(e);
+    // The growth is at least k, so that no e below this will do.
+    const first = mechanism.epsilon(delta / k).upper;
     let low = first, high = first;
-    while (rough(high) > 0) [low, high] = [high, 1.6 * high];
+    while (rough(high) > 0) [low, high] = [high, 1.6 * high + 1e-6];
     const safe = high === first ? first : rootOfDecreasing(rough, low, high, 12) * (1 + 1e-9);
     const settled = (e, excess) => {
-      for (let nudge = 1e-12; excess(e) > 0; nudge *= 4) e *= 1 + nudge; // to the safe side of the root
+      for (let nudge = 1e-12; excess(e) > 0; nudge *= 4) e = e * (1 + nudge) + 1e-300; // to the safe side of the root
       return e;
     };
-    let e = settled(safe, rough);
-    const exact = (x) => growth(x) + mechanism.logDelta(x).upper;
+    let e = safe;
     try {
-      let value = exact(e), old = null;
-      for (let i = 0; i < 12; i++) {
-        const other = old || [e * (1 + 1e-5), exact(e * (1 + 1e-5))];
-        const step = value * (e - other[0]) / (value - other[1]);
-        if (!Number.isFinite(step)) break;
+      if (exact(first) <= 0) return k * first;
+      [low, high] = [first, Infinity];
+      let value = exact(e), old = [e + 1e-5 * e + 1e-12, exact(e + 1e-5 * e + 1e-12)];
+      for (let i = 0; i < 30; i++) {
+        if (value > 0) low = Math.max(low, e);
+        else high = Math.min(high, e);
+        let next = e - value * (e - old[0]) / (value - old[1]);
+        if (!(next > low && next < high)) next = high === Infinity ? 2 * e : (low + high) / 2;
         old = [e, value];
-        e -= step;
-        if (Math.abs(step) < 1e-10 * e) break;
+        e = next;
+        if (Math.abs(e - old[0]) < 1e-10 * e) break;
         value = exact(e);
       }
       return k * settled(e, exact);

@@ -85,19 +85,23 @@
 
   /** log of phi(x) (M(x) - M(x + a)), M the Mills ratio, a > 0: the delta of a Gaussian with mu = a. */
   function logTailDifference(x, a) {
-    const small = a < 0.1 * (1 + Math.max(x, 0));
-    if (x < -3) {
-      if (small) {
-        let sum = 0;
-        for (let i = 0; i < 24; i++) {
-          const t = a * (FEW[0][i] + 1) / 2;
-          sum += FEW[1][i] * (Math.exp(-x * x / 2 - LOG_SQRT_2PI) - (x + t) * Math.exp(logNdtr(-x - t) + t * (x + t / 2)));
-        }
-        return Math.log(sum * a / 2);
+    const small = a < 0.1 * (1 + Math.max(x, 0)) && a * -x < 1;
+    if (x < -3 && small) {
+      let sum = 0;
+      for (let i = 0; i < 24; i++) {
+        const t = a * (FEW[0][i] + 1) / 2;
+        sum += FEW[1][i] * (Math.exp(-x * x / 2 - LOG_SQRT_2PI) - (x + t) * Math.exp(logNdtr(-x - t) + t * (x + t / 2)));
       }
-      const first = logNdtr(-x), second = logNdtr(-x - a) + a * (x + a / 2);
+      return Math.log(sum * a / 2);
+    }
+    if (x < -3) {
+      // e^{a (x + a/2)} Phi(-x - a) is phi(x) M(x + a): the exponent of a large shift would have no digits left.
+      const beyond = x + a, first = logNdtr(-x);
+      const second = beyond > 0 ? Math.log(mills(beyond)) - x * x / 2 - LOG_SQRT_2PI : logNdtr(-beyond) + a * (x + a / 2);
       return first + Math.log(-Math.expm1(Math.min(second - first, -1e-300)));
     }
+    // M(x) is 1 / x up to 1 / x^2, and the integral below would underflow.
+    if (x > 1e8) return Math.log(a) - Math.log(x) - Math.log(x + a) - x * x / 2 - LOG_SQRT_2PI;
     if (!small) return Math.log(mills2(x) - mills2(x + a)) - x * x / 2 - LOG_SQRT_2PI;
     const reach = 40 / (3 + Math.max(x, 0)) + Math.max(-x, 0);
     let sum = 0;

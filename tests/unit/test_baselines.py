@@ -3,9 +3,12 @@
 import dataclasses
 import math
 
+import mpmath as mp
+import numpy as np
 import pytest
 
-from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, baselines
+from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, baselines, gaussian
+from dplib.results import NoBracketError
 
 ONE = PoissonDPSGD(1.0, 0.01, 2000)
 DELTA = 1e-6
@@ -107,3 +110,68 @@ def test_group_lemma_under_rare_sampling():
     e = baselines.group_lemma(one, 1e-6, k) / k
     assert k * math.exp(k * e) * one.delta(e).upper <= 1e-6 * (1 + 1e-9)
     assert k * math.exp(0.9999 * k * e) * one.delta(0.9999 * e).lower > 1e-6
+
+
+def exact_one_round(sigma, q, e):
+    """delta_1(e) of one round of Poisson sampling with one record, in 60 digits."""
+    with mp.workdps(60):
+        s, q, e = mp.mpf(sigma), mp.mpf(q), mp.mpf(e)
+        rest = mp.expm1(e) + q
+        x = s**2 * mp.log(rest / q) + mp.mpf(1) / 2 if rest > 0 else -mp.inf
+        tail = lambda t: mp.erfc(t / s / mp.sqrt(2)) / 2
+        return q * tail(x - 1) - rest * tail(x)
+
+
+def lemma_delta(sigma, q, k, e, sharpened):
+    powers = mp.fsum(mp.exp(j * mp.mpf(e)) for j in range(k)) if sharpened else k * mp.exp(k * mp.mpf(e))
+    return powers * exact_one_round(sigma, q, e)
+
+
+@pytest.mark.parametrize("sharpened", [False, True])
+def test_the_lemma_of_one_round_against_sixty_digits(sharpened):
+    """500 random settings, rare sampling and certain participation among them: never below 0, never refused, and just enough."""
+    rng = np.random.default_rng(17)
+    zeros = 0
+    for number in range(250):
+        sigma, delta, k = 10 ** rng.uniform(-1.3, 3), 10 ** rng.uniform(-12, -0.05), int(10 ** rng.uniform(0, 3))
+        q = 1.0 if number % 10 == 0 else 10 ** rng.uniform(-7, 0)
+        bound = baselines.group_lemma(PoissonDPSGD(sigma, q, 1), delta, k, sharpened)
+        assert math.isfinite(bound)
+        cost = lambda e, run=(sigma, q, k): lemma_delta(*run, e, sharpened)
+        e = bound / k
+        assert e >= 0 and cost(e) <= delta * (1 + mp.mpf(10) ** -9), (sigma, q, delta, k)
+        assert e == 0 or cost(e * (1 - 1e-7) - 1e-12 * min(1 / sigma, 1)) > delta, (sigma, q, delta, k)
+        zeros += e == 0
+    assert 20 < zeros < 230
+
+
+def test_a_group_may_cost_where_one_record_costs_nothing():
+    """delta_1(0) is below delta, k delta_1(0) is not: 0 would be false."""
+    one, k, delta = PoissonDPSGD(1.0, 1e-5, 1), 9, 1e-5
+    assert one.epsilon(delta).upper == 0
+    assert dataclasses.replace(one, group_size=k).epsilon(delta).lower > 0
+    for sharpened in (False, True):
+        assert baselines.group_lemma(one, delta, k, sharpened) >= dataclasses.replace(one, group_size=k).epsilon(delta).upper
+
+
+@pytest.mark.parametrize(
+    "one, delta, k", [(LastIterate(0.8258424686418016, 0.005776808771711864, 5367), 3.2767e-11, 262), (PoissonDPSGD(0.1, 0.5, 2000), 1e-6, 300)]
+)
+def test_the_lemma_where_its_start_is_refused(one, delta, k):
+    """Chernoff's bound, which starts the search, takes too many nodes so far out; the lemma holds where it ends."""
+    e = baselines.group_lemma(one, delta, k) / k
+    log_delta = accounting.log_delta(one.composition(), e).upper
+    assert math.log(k) + k * e + log_delta == pytest.approx(math.log(delta), abs=1e-9 * k * e)
+    assert math.log(k) + k * e + log_delta <= math.log(delta)
+
+
+def test_the_lemma_where_no_accountant_closes():
+    """The bounds that always exist answer: above the truth, and no worse than without sampling."""
+    one, delta, k = FixedBatchDPSGD(8.901082878572916, 153, 12509, 5), 3.68e-8, 293
+    bound = baselines.group_lemma(one, delta, k)
+    with pytest.raises(NoBracketError):
+        accounting.log_delta(one.composition(), bound / k)
+    mu = 2 * math.sqrt(5) / 8.901082878572916
+    e = 0.99 * bound / k
+    assert math.log(k) + k * e + gaussian.log_delta(mu, e) > math.log(delta)
+    assert bound > dataclasses.replace(one, group_size=k).epsilon(delta).upper

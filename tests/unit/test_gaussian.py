@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from dplib import gaussian
+from dplib import PoissonDPSGD, gaussian
 
 EPS = np.finfo(float).eps
 MUS = [1e-6, 1e-5, 1e-3, 0.03, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0, 1e4]
@@ -20,8 +20,8 @@ LOG_MU = st.floats(math.log(1e-6), math.log(1e4))
 
 
 def exact_log_delta(mu, epsilon):
-    """log of Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu); the difference loses at most 40 of 110 digits."""
-    with mp.workdps(110):
+    """log of Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu); the difference loses at most 40 of 140 digits."""
+    with mp.workdps(140):
         mu, epsilon = mp.mpf(mu), mp.mpf(epsilon)
         tail = lambda x: mp.erfc(x / mp.sqrt(2)) / 2
         return mp.log(tail(epsilon / mu - mu / 2) - mp.exp(epsilon) * tail(epsilon / mu + mu / 2))
@@ -75,7 +75,9 @@ def test_kernel_stays_within_its_allowance(x, log_shift):
         with mp.workdps(60 + int(0.9 * min(x, 0) ** 2) + 40):
             t, a = mp.mpf(x), mp.mpf(shift)
             exact = mp.log(mp.exp(-t * t / 2) * (mills(t) - mills(t + a)) / 2)
-    assert abs(gaussian.log_tail_difference(x, shift) - exact) <= gaussian.TAIL_ERROR * (1 + abs(exact))
+    error = abs(gaussian.log_tail_difference(x, shift) - exact)
+    assert error <= gaussian.TAIL_ERROR * (1 + abs(exact))
+    assert error <= gaussian._KERNEL_ERROR + 4 * EPS * abs(exact)  # what `calibrate` relies on
 
 
 def test_branches_of_the_kernel_join_without_a_step():
@@ -124,6 +126,40 @@ def test_calibrate_gives_the_largest_mu(log_epsilon, log_delta):
     mu, target = gaussian.calibrate(epsilon, delta), mp.log(mp.mpf(delta))
     assert exact_log_delta(mu * (1 - 1e-12), epsilon) <= target
     assert exact_log_delta(mu * (1 + 1e-12), epsilon) >= target
+
+
+@settings(max_examples=150)
+@given(st.floats(math.log(1e-12), math.log(1e24)), st.floats(math.log(1e-300), math.log(0.99)))
+def test_calibrate_errs_to_the_safe_side(log_epsilon, log_delta):
+    """Of more than half of all settings the nearest float would miss the target; mu up to 1e12."""
+    epsilon, delta = math.exp(log_epsilon), math.exp(log_delta)
+    mu, target = gaussian.calibrate(epsilon, delta), mp.log(mp.mpf(delta))
+    assert exact_log_delta(mu, epsilon) <= target
+    assert exact_log_delta(mu * (1 + 1e-12), epsilon) >= target
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 1.0, 1e6, 1e24])
+@pytest.mark.parametrize("delta", [5e-324, 0.9999, 1 - 1e-9, 1 - 2**-53])
+def test_calibrate_is_safe_at_the_ends_of_delta(epsilon, delta):
+    with mp.workdps(60):
+        assert exact_log_delta(gaussian.calibrate(epsilon, delta), epsilon) <= mp.log(mp.mpf(delta))
+
+
+@settings(max_examples=150)
+@given(
+    st.floats(-12, 12), st.integers(0, 8), st.integers(0, 9), st.floats(math.log(1e-300), math.log(0.999)), st.floats(-38, 38)
+)  # fmt: skip
+def test_brackets_of_any_size_contain_the_truth(exponent, group, steps, log_delta, x):
+    """Certain participation: noise 1e-12 to 1e12, groups to 1e8, steps to 1e9."""
+    run, delta = PoissonDPSGD(10**exponent, 1.0, 10**steps, 10**group), math.exp(log_delta)
+    with mp.workdps(60):
+        mu, target = mp.mpf(10**group) * mp.sqrt(10**steps) / mp.mpf(run.noise_multiplier), mp.log(mp.mpf(delta))
+        found, epsilon = run.epsilon(delta), float(max(mu * (x + mu / 2), 0))
+    assert exact_log_delta(mu, found.upper) <= target
+    assert found.lower == 0 or exact_log_delta(mu, found.lower) >= target
+    assert found.upper == 0 or found.lower > 0 or found.upper < 1e-9 * mu
+    truth, found = mp.exp(exact_log_delta(mu, epsilon)), run.delta(epsilon)
+    assert found.lower <= truth <= found.upper
 
 
 def test_calibrate_at_epsilon_zero_is_total_variation():

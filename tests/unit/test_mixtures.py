@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy import optimize, special
 
-from dplib import gaussian, mixtures
+import dplib
+from dplib import accounting, gaussian, mixtures
 from dplib.mixtures import Mixture
+from dplib.results import NoBracketError
 
 EPS = np.finfo(float).eps
 DIRECTIONS = ("remove", "add")
@@ -517,3 +520,97 @@ def test_far_away_nothing_is_nan(x):
     assert pair.density(x) == pair.reference_density(x) == 0.0
     assert pair.survival(x) == pair.reference_survival(x) == (0.0 if x > 0 else 1.0)
     assert pair.loss(x) == pytest.approx(x if x > 0 else math.log(0.5), rel=1e-12)
+
+
+# --- large groups -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.floats(-3, 0.5), st.floats(-30, 40))
+def test_a_sum_of_bernoullis_with_gaussian_factors_is_still_one(seed, log_gap, u):
+    """What thinning rests on: |E e^{itJ}| <= exp(-2 V sin^2(t/2)) for the terms p_j e^{a_j u - a_j^2 / 2}."""
+    rng = np.random.default_rng(seed)
+    law = np.ones(1)
+    for chance in rng.beta(*rng.uniform(0.2, 3, 2), rng.integers(1, 40)):
+        law = np.convolve(law, [1 - chance, chance])
+    j, gap = np.arange(len(law)), 10**log_gap
+    with np.errstate(divide="ignore"):
+        terms = np.log(law) + gap * j * (u - gap * j / 2)
+    terms = np.exp(terms - terms.max())
+    terms /= terms.sum()
+    variance, t = terms @ (j - terms @ j) ** 2, np.linspace(0, math.pi, 50)
+    assert np.all(np.abs(np.exp(1j * t[:, None] * j) @ terms) <= np.exp(-2 * variance * np.sin(t / 2) ** 2) + 1e-14)
+
+
+def log_binomial(k, q, j):
+    """Logs of binomial probabilities far from 0 and k, by Stirling's series and the deviance."""
+    deviance = lambda x, mean: mean * ((x / mean) * np.log1p((x - mean) / mean) - (x - mean) / mean)
+    series = lambda x: 1 / (12 * x) - 1 / (360 * x**3)
+    rest = series(float(k)) - series(j) - series(k - j) - 0.5 * np.log(2 * math.pi * j * (k - j) / k)
+    return rest - deviance(j, k * q) - deviance(k - j, k * (1 - q))
+
+
+@pytest.mark.parametrize("k, q, sigma", [(10**8, 0.5, 1e5), (10**8, 0.01, 3e3), (10**6, 0.3, 200.0), (40_000, 0.5, 1000.0)])
+def test_thinned_components_give_the_same_loss(k, q, sigma):
+    """Against all of them, over 100 deviations wide: one in twenty remains, and the loss stays within its allowance."""
+    pair, deviation = mixtures.binomial(k, q, sigma), math.sqrt(k * q * (1 - q))
+    assert len(pair.shifts) < 5 * deviation
+    j = np.arange(int(k * q - 50 * deviation), int(k * q + 50 * deviation) + 1.0)
+    j = j[(j > 500) & (j < k - 500)]
+    logs, a = log_binomial(k, q, j), j / sigma
+    u = k * q / sigma + math.hypot(1, deviation / sigma) * np.linspace(-9, 30, 14)
+    truth = [float(special.logsumexp(logs + a * (x - a / 2))) for x in u]
+    found, slope = pair.log_ratio_and_slope(u)
+    assert np.all(np.abs(found - truth) <= pair.log_ratio_error(found, slope, u) + 1e-13 * np.abs(a * u[:, None]).max())
+
+
+def test_a_group_of_a_hundred_million_costs_what_its_normal_law_says():
+    """s = J / sigma is nearly N(500, .05^2): the loss is a quadratic of normal variables, far from 0 on its own scale."""
+    run = dplib.PoissonDPSGD(1e5, 0.5, 1000, 10**8)
+    [(pair, _)] = run.composition()
+    assert len(pair.shifts) < 1000
+    found, mean, variance = run.epsilon(1e-6), 500.0, 1 + 0.05**2
+    centre = 1000 * (mean**2 / 2 + (variance - 1) / 2 - math.log(variance) / 2)
+    spread = math.sqrt(1000 * (mean**2 * variance + (variance - 1) ** 2 / 2))
+    assert found.upper == pytest.approx(centre - special.ndtri(1e-6) * spread, rel=1e-7)
+    assert found.relative_width < 1e-6
+
+
+def test_fixed_batches_of_large_groups_are_thinned():
+    pair = mixtures.hypergeometric(10**6, 10**7, 10**6, 1e4)
+    assert len(pair.shifts) < 1000
+    # Mean and variance of twice a hypergeometric number, over sigma.
+    n, b, k = 11 * 10**6, 10**6, 10**6
+    mean, variance = b * k / n, b * (k / n) * (1 - k / n) * (n - b) / (n - 1)
+    found = pair.probabilities @ pair.shifts
+    assert found == pytest.approx(2 * mean / 1e4, rel=1e-9)
+    assert pair.probabilities @ (pair.shifts - found) ** 2 == pytest.approx(4 * variance / 1e8, rel=1e-7)
+
+
+@pytest.mark.parametrize("k", [2000, 5000])
+def test_direction_add_sees_the_smallest_sensitivities(k):
+    """Their probabilities, e^-1386 and below, decide it: the loss is at most -log p_0."""
+    pair, log_delta = mixtures.binomial(k, 0.5, 10.0), math.log(1e-6)
+    found = accounting.epsilon(pair, 1e-6, "add")
+    assert found.upper <= k * math.log(2) and found.relative_width < 1e-8
+    j = np.arange(k + 1)
+    logs = special.gammaln(k + 1) - special.gammaln(j + 1) - special.gammaln(k - j + 1) - k * math.log(2)
+    # The threshold where P/Q is e^-eps; there delta = Phi(u) - e^eps P(X <= u), and both terms are of a size.
+    ratio = lambda u: special.logsumexp(logs + j / 10 * (u - j / 20))
+    for end, sign in ((found.lower, 1), (found.upper, -1)):
+        u = optimize.brentq(lambda u: ratio(u) + end, -40, 40, xtol=1e-13)  # noqa: B023
+        miss = math.exp(end + special.logsumexp(logs + special.log_ndtr(u - j / 10)))
+        assert sign * (math.log(special.ndtr(u) - miss) - log_delta) > -1e-5
+
+
+def test_direction_add_is_refused_where_what_is_left_out_decides_it():
+    """Sensitivities below 41,000 are left out, and the reference sees the 200 at most that are likeliest there."""
+    pair = mixtures.binomial(10**5, 0.5, 10.0)
+    with pytest.raises(NoBracketError, match="direction 'add'.* above 1000"):
+        pair.hockey_stick(1.0, "add")
+    with pytest.raises(NoBracketError, match="direction 'add'"):
+        dplib.PoissonDPSGD(10.0, 0.5, 100, 10**5).epsilon(1e-6, "add")
+    with pytest.raises(NoBracketError, match="direction 'add'"):
+        dplib.PoissonDPSGD(10.0, 0.5, 1, 10**5).delta(1e4, "add")
+    assert dplib.PoissonDPSGD(10.0, 0.5, 100, 10**5).epsilon(1e-6).relative_width < 1e-6
+    assert dplib.PoissonDPSGD(1e6, 1e-3, 100, 10**8).epsilon(1e-6, "add").relative_width < 1e-6
