@@ -27,7 +27,7 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> UpperEnd:
     >>> print(f"{baselines.group_lemma(alone, delta=1e-6, group_size=4):.1f}")
     28.4
     >>> print(f"{PoissonDPSGD(1.0, 0.01, 2000, group_size=4).epsilon(1e-6).upper:.1f}")
-    14.5
+    14.6
     """
     delta, k, composition = _request(mechanism, delta, group_size)
     sharpened = check.flag("sharpened", sharpened)
