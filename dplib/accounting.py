@@ -40,6 +40,7 @@ _WIDE = 0.01
 _LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -40.0
 _LOG_CERTAIN = -14.0  # log of 1 - delta that is no practical one either
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
+_MANY = 300  # components from which on the split contour is slower than the lattice
 _GLANCE, _SECOND = 1e-3, 2e-4
 _TRIES = (35_000, 500_000), (120_000, 700_000), (400_000, 1_800_000)  # cells of a round, points of the sum
 
@@ -332,7 +333,7 @@ def _routes(parts, method, by_split, by_contour, by_lattice):
     if method == "lattice":
         return [by_lattice]
     contours = [by_contour]
-    if len(parts) == 1:
+    if len(parts) == 1 and (method != "auto" or len(parts[0][0].shifts) <= _MANY):
         contours = [by_split, by_contour] if _is_rare(parts) else [by_contour, by_split]
     elif method == "auto" and (
         sum(rounds for _, rounds in parts) <= _HANDFUL or _participations(parts) <= _HARDLY_ANY
