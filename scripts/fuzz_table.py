@@ -317,6 +317,9 @@ TARGETS = {
     "accounting.epsilon": Target(accounting.epsilon, {"composition": composition, "method": METHOD, **INVERSE}),
     "accounting.log_delta": Target(accounting.log_delta, {"composition": composition, **PAIR}, negative=True),
     "accounting.merged": Target(accounting.merged, {"composition": composition}),
+    "accounting.side_delta": Target(
+        accounting.side_delta,
+        {"parts": real_composition, "epsilon": EPSILON, "direction": one_of("remove", "add")}, checked=False),
     "accounting.side_log_delta": Target(
         accounting.side_log_delta,
         {"parts": real_composition, "epsilon": EPSILON, "direction": one_of("remove", "add")}, negative=True, checked=False),

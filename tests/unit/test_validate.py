@@ -485,6 +485,7 @@ EXEMPT = {
     "accounting.renyi_log_delta": "bound of one direction, called after the checks",
     "mixtures.VectorMixture": "tests of its own",
     "accounting.check_request": "one of the checks",
+    "accounting.side_delta": "one direction, called after the checks",
     "accounting.side_log_delta": "one direction, called after the checks",
     "calibrate.effective_noise": "rows of its own in test_calibrate.py",
     "results.NoBracketError": "an exception",
