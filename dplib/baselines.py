@@ -43,9 +43,10 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> float:
         return math.log(k) + (0 if sharpened else k * e)
 
     excess = lambda e: growth(e) + _log_delta(parts, e) - target
-    # The growth is at least k, so that the root is no smaller than this; at 0 the lemma has nothing left to ask.
-    first = accounting.epsilon(composition, max(delta / k, 5e-324)).upper
-    if excess(first) <= 0:
+    # The growth is at least k, so that the root is no smaller than this; 0 says that k delta_1(0) is small enough.
+    share = math.nextafter(delta / k, 0.0)
+    first = accounting.epsilon(composition, max(share, 5e-324)).upper
+    if (first == 0 and share > 0) or excess(first) <= 0:
         return k * first
     low, high = _ends(excess, max(_chernoff_root(parts, growth, first, target), first), first)
     e, nudge = optimize.brentq(excess, low, high, xtol=1e-300, rtol=1e-11), 1e-12
