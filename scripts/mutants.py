@@ -70,7 +70,7 @@ DANGEROUS = [
     Mutant("variance bound too small", "mixtures", "bound = ((a[-1] - a[0]) / 2) ** 2", "bound = ((a[-1] - a[0]) / 2) ** 2 / 4", _of(PROPERTIES, "test_posterior_variance_stays_below_its_bound")),
     Mutant("equal sensitivities lost", "mixtures", "np.logaddexp.at(merged, group, log_p)", "merged[group] = log_p", _of(PROPERTIES, "test_redundant_components_do_not_matter")),
     Mutant("scale forgotten", "mixtures", "(\"shifts\", values / sigma)", "(\"shifts\", values / min(sigma, 1.0))", _of(PROPERTIES, "test_scale_does_not_matter")),
-    Mutant("fixed batches: factor 2 dropped", "mixtures", "sigma, 2.0 * np.arange(top + 1)", "sigma, 1.0 * np.arange(top + 1)", ("test_statements.py",)),
+    Mutant("fixed batches: factor 2 dropped", "mixtures", "error, top), 2.0, sigma)", "error, top), 1.0, sigma)", ("test_statements.py",)),
     # The entry to the accountants.
     Mutant("repeated rounds counted once", "accounting", "rounds_of[mixture] = rounds_of.get(mixture, 0) + rounds", "rounds_of[mixture] = rounds", _SPLITTING),
     Mutant("a plain Gaussian's rounds forgotten", "accounting", "rounds * float(m.shifts[0]) ** 2 for", "float(m.shifts[0]) ** 2 for", _of(PROPERTIES, "test_any_poisson_setting_is_answered_or_refused", "test_a_gaussian_part_is_the_same_in_pieces") + ("test_accounting.py",)),
