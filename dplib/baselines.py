@@ -9,6 +9,8 @@ from . import _wide, accounting, contour, gaussian
 from ._scipy import optimize
 from .results import NoBracketError, UpperEnd
 
+_WIDE = 1e-3  # of log delta_1, relative: a wider bracket is compared with the bounds that always exist
+
 
 def group_lemma(mechanism, delta, group_size, sharpened=False) -> UpperEnd:
     """Upper bound on a group's epsilon from the one-record guarantee alone [G-1.1].
@@ -43,12 +45,14 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> UpperEnd:
         return math.log(k) + (0 if sharpened else k * e)
 
     excess = lambda e: growth(e) + _log_delta(parts, e) - target
-    # The growth is at least k, so that the root is no smaller than this; at 0 the lemma has nothing left to ask.
-    first = accounting.epsilon(composition, max(delta / k, 5e-324)).upper
-    if excess(first) <= 0:
+    # The growth is at least k, so that the root is no smaller than this; 0 says that k delta_1(0) is small enough.
+    share = math.nextafter(delta / k, 0.0)
+    first = accounting.epsilon(composition, max(share, 5e-324)).upper
+    if (first == 0 and share > 0) or excess(first) <= 0:
         return UpperEnd(k * first)
     low, high = _ends(excess, max(_chernoff_root(parts, growth, first, target), first), first)
-    e, nudge = optimize.brentq(excess, low, high, xtol=1e-300, rtol=1e-11), 1e-12
+    # Where one bound takes over from another the excess jumps: then an end that is near has to do.
+    e, nudge = optimize.brentq(excess, low, high, xtol=1e-300, rtol=1e-11, maxiter=15, disp=False), 1e-12
     while e < high and excess(e) > 0:  # to the safe side of the root
         e *= 1 + nudge
         nudge *= 4
@@ -58,11 +62,20 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> UpperEnd:
 def _log_delta(parts, e):
     """Upper bound of log delta_1(e): the accountants', or those that always exist; every e has one."""
     try:
-        return accounting.log_delta(parts, e).upper
+        # A search asks often: each within the work of a plain question.
+        found = accounting.side_log_delta(parts, e, "remove")
+        if found is None:
+            return -math.inf
+        if found.width <= _WIDE * (1 + abs(found.upper)):
+            return found.upper
+        bounds = [found.upper]
     except NoBracketError:
-        # Without sampling the pair is a Gaussian one, and dominates.
-        mu = math.sqrt(math.fsum(rounds * float(m.shifts[-1]) ** 2 for m, rounds in parts)) * (1 + 1e-12)
-        return min(_wide.log_upper(parts, e, "remove"), gaussian.log_delta(mu, e) + 1e-9)
+        bounds = []
+    # Without sampling the pair is a Gaussian one, and dominates.
+    mu = math.sqrt(math.fsum(rounds * float(m.shifts[-1]) ** 2 for m, rounds in parts)) * (1 + 1e-12)
+    unsampled = gaussian.log_delta(mu, e)
+    bounds.append(unsampled + 1e-9 * (1 + abs(unsampled)))
+    return min(*bounds, _wide.log_upper(parts, e, "remove"))
 
 
 def _ends(excess, e, first):

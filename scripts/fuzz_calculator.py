@@ -441,9 +441,14 @@ def fuzz(cases, *, first=0, minutes=math.inf, report=None):
 def brackets(cases, *, first=0, minutes=math.inf, report=None):
     """Questions number `first` .. to the page's accountant, as `fuzz`. After `minutes` of both sides no new batch starts."""
     with _page(lambda folder: (folder / "bare.html").write_text("<!doctype html>"), "bare.html") as page:
-        for name in ACCOUNTANT:
-            page.add_script_tag(path=ROOT / "book" / "_live" / name)
-        return _batches(page, _questions, cases, first, minutes, report)
+        return brackets_on(page, cases, first=first, minutes=minutes, report=report)
+
+
+def brackets_on(page, cases, *, first=0, minutes=math.inf, report=None):
+    """The same on an empty page that is open."""
+    for name in ACCOUNTANT:
+        page.add_script_tag(path=ROOT / "book" / "_live" / name)
+    return _batches(page, _questions, cases, first, minutes, report)
 
 
 @contextlib.contextmanager

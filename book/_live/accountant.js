@@ -472,8 +472,9 @@
     const rough = closedForm ? exact : (e) => growth(e) + mechanism.logDeltaChernoff(e);
     // The growth is at least k, so that no e below this will do.
     const first = mechanism.epsilon(delta / k).upper;
+    if (first === 0) return 0;
     let low = first, high = first;
-    while (rough(high) > 0) [low, high] = [high, 1.6 * high + 1e-6];
+    while (rough(high) > 0) [low, high] = [high, 1.6 * high];
     const safe = high === first ? first : rootOfDecreasing(rough, low, high, 12) * (1 + 1e-9);
     const settled = (e, excess) => {
       for (let nudge = 1e-12; excess(e) > 0; nudge *= 4) e = e * (1 + nudge) + 1e-300; // to the safe side of the root
@@ -481,7 +482,6 @@
     };
     let e = safe;
     try {
-      if (exact(first) <= 0) return k * first;
       [low, high] = [first, Infinity];
       let value = exact(e), old = [e + 1e-5 * e + 1e-12, exact(e + 1e-5 * e + 1e-12)];
       for (let i = 0; i < 30; i++) {

@@ -75,37 +75,39 @@
       this.totalVariation = this.p.reduce((sum, p, j) => sum + p * erf(this.shifts[j] / Math.sqrt(8)), 0) * (1 + 1e-12);
     }
 
-    /** The largest of log p_j + a_j u - a_j^2 / 2, the log of the sum over that, and the mean of a_j under these weights.
-        The terms are concave in j: from the largest one outwards until they are negligible. */
+    /** Of the terms log p_j + a_j u - a_j^2 / 2: the place j of the largest, the log of the sum over it, and the mean of
+        a_j under these weights. The terms are concave in j: from the largest one outwards until they are negligible.
+        Each is taken as its difference from the largest, which keeps the digits that both would lose at a large u. */
     sums(u) {
       const { shifts: a, logP, cut } = this, last = a.length - 1;
-      const at = (j) => logP[j] + a[j] * (u - a[j] / 2);
-      let j = this.near, top = at(j);
-      for (let next; j < last && (next = at(j + 1)) > top; j++) top = next;
-      for (let next; j > 0 && (next = at(j - 1)) > top; j--) top = next;
+      const over = (i, j) => logP[i] - logP[j] + (a[i] - a[j]) * (u - (a[i] + a[j]) / 2);
+      let j = this.near;
+      while (j < last && over(j + 1, j) > 0) j++;
+      while (j > 0 && over(j - 1, j) > 0) j--;
       this.near = j;
       let total = 1, first = a[j];
       for (let i = j + 1; i <= last; i++) {
-        const t = at(i) - top;
+        const t = over(i, j);
         if (t < -cut) break;
         const w = Math.exp(t);
         total += w;
         first += w * a[i];
       }
       for (let i = j - 1; i >= 0; i--) {
-        const t = at(i) - top;
+        const t = over(i, j);
         if (t < -cut) break;
         const w = Math.exp(t);
         total += w;
         first += w * a[i];
       }
-      return [top, Math.log(total), first / total];
+      return [j, Math.log(total), first / total];
     }
 
     /** (log P/Q, its slope = posterior mean of the shift, log of the density of P) at u. */
     ratio(u) {
-      const [top, rest, slope] = this.sums(u);
-      let value = top + rest;
+      const [j, rest, slope] = this.sums(u), a = this.shifts[j];
+      // The density in its own terms: as loss - u^2 / 2 it would lose the digits of a large u.
+      let value = this.logP[j] + a * (u - a / 2) + rest;
       if (Math.abs(value) < 0.3) {
         // Near R = 1 only log1p(sum p_j expm1(.)) keeps the digits.
         let sum = 0;
@@ -115,7 +117,7 @@
         }
         value = Math.log1p(sum);
       }
-      return [value, slope, top - u * u / 2 + rest - LOG_SQRT_2PI];
+      return [value, slope, this.logP[j] - (u - a) * (u - a) / 2 + rest - LOG_SQRT_2PI];
     }
 
     ratioError(logRatio, slope, u) {

@@ -149,9 +149,11 @@
 
   function gaussianEpsilon(mu, logDelta) {
     if (gaussianLogDelta(mu, 0) <= logDelta) return 0;
-    let top = mu * mu / 2 + mu;
-    while (gaussianLogDelta(mu, top) > logDelta) top *= 2;
-    return rootOfDecreasing((epsilon) => gaussianLogDelta(mu, epsilon) - logDelta, 0, top);
+    // In the threshold x, not in epsilon: delta falls from 1 to 0 over a few units of x, far from 0 if mu is large.
+    let top = 1;
+    while (logTailDifference(top, mu) > logDelta) top *= 2;
+    const x = rootOfDecreasing((t) => logTailDifference(t, mu) - logDelta, Math.max(-mu / 2, -60), top);
+    return Math.max(mu * (x + mu / 2), 0);
   }
 
   Object.assign(shared, { EPS, LOG_SQRT_2PI, TAIL_ERROR, NoBracketError, erf, erfcx, logNdtr, logAddExp, logSum, logTailDifference, rootOfDecreasing, gaussianLogDelta, gaussianEpsilon });

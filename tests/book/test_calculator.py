@@ -6,12 +6,13 @@ import re
 from fractions import Fraction
 
 import browser_checks as checks
+import mpmath as mp
 import notebook_tools as tools
 import numpy as np
 import pytest
 
 import dplib
-from dplib import baselines, contour, gaussian
+from dplib import accounting, baselines, contour, gaussian
 from dplib.results import NoBracketError
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
@@ -180,6 +181,57 @@ def test_special_functions(bare):
     assert np.max(np.abs(ours / special.log_ndtr(x) - 1)) < 1e-13
 
 
+def test_the_gaussian_mechanism_against_sixty_digits(bare):
+    """Known batches: epsilon of shifts from 1e-6 to 1e8, and the kernel of every one-round delta, far to the left too."""
+    rng = np.random.default_rng(11)
+    x, shift = np.append(rng.uniform(-38, 60, 300), [2e8, 1e10]), 10 ** np.append(rng.uniform(-6, 8, 300), [1.0, 3.0])
+    ours = bare.evaluate("pairs => pairs.map(([x, a]) => PrivacyAccountant.logTailDifference(x, a))", list(zip(x.tolist(), shift.tolist())))
+    tail = lambda t: mp.erfc(t / mp.sqrt(2)) / 2
+    for value, t, a in zip(ours, x.tolist(), shift.tolist()):
+        with mp.workdps(400):
+            t, a = mp.mpf(t), mp.mpf(a)
+            if t < 1e6:
+                exact = mp.log(tail(t) - mp.exp(a * (t + a / 2)) * tail(t + a))
+            else:  # the Mills ratio is 1 / t
+                exact = mp.log(1 / t - 1 / (t + a)) - t * t / 2 - mp.log(2 * mp.pi) / 2
+            assert abs(value - exact) <= gaussian.TAIL_ERROR * (1 + abs(exact)), (t, a)
+    asked = [[10 ** rng.uniform(-1.3, 3), int(10 ** rng.uniform(0, 7)), int(10 ** rng.uniform(0, 3)), 10 ** rng.uniform(-12, -0.01)] for _ in range(200)]
+    asked.append([0.05, 10**7, 1, 1e-6])  # was off in the fifth digit
+    ends = """settings => settings.map(([noiseMultiplier, participations, groupSize, delta]) => {
+      const found = PrivacyAccountant.knownBatches({noiseMultiplier, participations, groupSize}).epsilon(delta);
+      return [found.lower, found.upper];
+    })"""
+    for (sigma, steps, k, delta), (lower, upper) in zip(asked, bare.evaluate(ends, asked)):
+        assert 0 <= lower <= upper <= max(1.000001 * lower, 1e-6)
+        with mp.workdps(60):
+            mu = k * mp.sqrt(steps) / mp.mpf(sigma)
+            missed = lambda e, mu=mu, delta=delta: tail(e / mu - mu / 2) - mp.exp(e) * tail(e / mu + mu / 2) - mp.mpf(delta)
+            assert missed(mp.mpf(upper)) <= 0, (sigma, steps, k, delta)
+            assert lower == 0 or missed(mp.mpf(lower)) >= 0, (sigma, steps, k, delta)
+
+
+def test_a_large_epsilon_keeps_within_its_allowance(bare):
+    """Many rounds, little noise, hardly a round without the record: u of 100 and more, where u^2 has no digits to lose."""
+    asked = [
+        [0.24953144080969822, 0.768622779520962, 406017, 22, 0.0014055628495440874, "remove"],  # was too small by 2e-12
+        [0.05476380581351539, 0.6136385087583699, 1117, 24, 8.5e-6, "add"],
+        [1.337900237390495, 0.9999510302718392, 2387065, 695, 3.6e-6, "remove"],
+        [0.2183, 0.6689, 114979, 8, 1.2e-10, "remove"],
+        [7.5589, 0.8384, 384545, 6, 3.4e-4, "add"],
+        [0.4, 0.5, 10**7, 60, 1e-3, "remove"],
+    ]
+    answered = 0
+    for setting, answer in zip(asked, bare.evaluate(ASK, asked)):
+        if isinstance(answer, str):
+            continue
+        ours = library_epsilon(*setting)
+        lower, upper = answer
+        answered += 1
+        # Not the ends: both computations are good to a share of their allowances.
+        assert abs(lower + upper - ours.lower - ours.upper) <= 0.5 * (upper - lower), (setting, answer, ours)
+    assert answered >= 4
+
+
 @pytest.mark.parametrize(
     "epsilon, q, T, k", [(1.0, 0.01, 2000, 1), (8.0, 0.1, 500, 4), (0.3, 0.002, 20000, 2)]
 )
@@ -202,6 +254,38 @@ def test_the_lemma_agrees_with_the_library(bare, k):
         k,
     )
     assert ours == pytest.approx(baselines.group_lemma(dplib.PoissonDPSGD(1, 0.01, 2000), 1e-6, k), rel=1e-8)
+
+
+def test_the_lemma_of_any_setting(bare):
+    """One round, rare sampling, certain participation, many rounds: the lemma holds, it is never negative, and 0 only where nothing is lost."""
+    rng, asked = np.random.default_rng(12), []
+    for number in range(150):
+        q, T = 1.0 if number % 10 == 0 else 10 ** rng.uniform(-6, 0), 1 if number % 3 else int(10 ** rng.uniform(0, 4))
+        asked.append([10 ** rng.uniform(-0.5, 2), q, T, 10 ** rng.uniform(-12, -0.1), int(rng.integers(1, 17))])
+    asked.append([2, 0.01, 1, 1e-5, 3])  # was -.049
+    answers = bare.evaluate(
+        """settings => settings.map(([noiseMultiplier, samplingProbability, steps, delta, k]) => {
+          const A = PrivacyAccountant;
+          try { return A.groupLemma(new A.PoissonDPSGD({noiseMultiplier, samplingProbability, steps}), delta, k); }
+          catch (error) { if (error instanceof A.NoBracketError) return null; throw error; }
+        })""",
+        asked,
+    )
+    zeros = some = 0
+    for (sigma, q, T, delta, k), bound in zip(asked, answers):
+        if bound is None:
+            continue
+        assert 0 <= bound < math.inf
+        composition = dplib.PoissonDPSGD(sigma, q, T).composition()
+        try:
+            log_delta = accounting.log_delta(composition, bound / k).lower
+        except NoBracketError:
+            continue
+        assert math.log(k) + bound + log_delta <= math.log(delta) + 1e-12 * (1 + bound), (sigma, q, T, delta, k, bound)
+        zeros, some = zeros + (bound == 0), some + (bound > 0)
+        if bound and T == 1:
+            assert bound == pytest.approx(baselines.group_lemma(dplib.PoissonDPSGD(sigma, q, T), delta, k), rel=1e-8)
+    assert zeros > 10 and some > 50
 
 
 # ------------------------------------------------------------------ the page

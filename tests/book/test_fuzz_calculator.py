@@ -107,3 +107,36 @@ def test_a_plot_with_a_bad_number_is_found():
     assert fuzz_calculator.plot_problem(["1", "0.5", "no bracket here"]) is None
     for cell in ("NaN", "-1", "Infinity"):
         assert cell in fuzz_calculator.plot_problem(["1", cell])
+
+
+# --- the accountant alone ------------------------------------------------------------------------------
+
+
+def test_a_few_questions_find_nothing(chromium):
+    page = chromium.new_page()
+    found = fuzz_calculator.brackets_on(page, 60)
+    page.close()
+    assert found["wrong"] == [] and found["cases"] == 60 and found["compared"] > 30
+    assert set(found["groups"]) == {"poisson", "fixed", "known"}
+
+
+ANSWERS = {
+    "remove": ("200.0", "201.0", "the library says"),
+    "add": ("1.0", "1.1", "the library says"),
+    "lemma": ("0", "20.0", "does not meet the lemma"),
+    "noise": ("0", "0.3", "the library says"),
+}
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_a_wrong_answer_is_found(question):
+    case = {"scheme": "poisson", "question": question, "sigma": 1.0, "q": 0.01, "steps": 2000, "group": 4, "delta": 1e-6, "epsilon": 1.0}
+    lower, upper, words = ANSWERS[question]
+    seen = {"refused": None, "thrown": None, "lower": lower, "upper": upper, "seconds": 0.1}
+    assert words in fuzz_calculator.false_answer(case, seen)
+    right = {"remove": ("0", "15"), "add": ("0", "15"), "lemma": ("0", "28.4"), "noise": ("0", "100")}[question]
+    assert fuzz_calculator.false_answer(case, seen | {"lower": right[0], "upper": right[1]}) is None
+    assert fuzz_calculator.false_answer(case, seen | {"refused": "too many nodes"}) is None
+    for change, what in (({"upper": "NaN"}, "bracket"), ({"lower": "-0.05", "upper": "-0.049"}, "bracket"), ({"thrown": "TypeError"}, "exception")):
+        assert what in fuzz_calculator.false_answer(case, seen | change)
+    assert "11.0 s" in fuzz_calculator.false_answer(case, seen | {"seconds": 11.0})
