@@ -326,7 +326,7 @@ SURVIVORS = {
     "mechanisms.MatrixMechanism._delta:3:constant doubled": "A starting point of the search for delta_1: the bound is valid at every delta_1.",
     "mechanisms._between": _CERTIFIED_LATER,
     "mixtures.Mixture.variance_bound:15:constant halved": "Gaps from 5e-4 on take the bound by the series, too: it holds for every gap, and what its sum leaves out is 2e-21 of it, next to a margin of 1e-9.",
-    "mixtures.binomial:20:max to min": "The rounding of the weights is taken over all components instead of those that matter: the allowance becomes larger.",
+    "mixtures.binomial:19:max to min": "The rounding of the weights is taken over all components instead of those that matter: the allowance becomes larger.",
     "one_step._excess:11:constant doubled": "The 60 nodes serve up to epsilon_bar = 40: J is good to 1e-13 there against 40 digits, and 1e-11 is stated.",
     "one_step._largest_mu:14:constant halved": "A starting point of Newton's method, farther to the left of the root than before.",
     "rare._Integral._choose_nodes:29:constant halved": "A step of the nodes: the errors of the sums on them are bounded for the step that is taken.",
