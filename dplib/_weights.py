@@ -8,6 +8,7 @@ import numpy as np
 
 from ._log_sums import EPS
 
+_THINNING = 1e-16  # of a ratio P/Q: what thinning may change
 _MANY = 20_000  # up to so many trials all weights are kept
 
 
@@ -71,9 +72,11 @@ def stride(ratios, gap):
     bend = float(np.max(-np.diff(ratios), initial=0.0)) * (1 + 1e-9) + 8 * EPS * float(np.abs(ratios).max()) + gap * gap
     i = np.arange(min(len(ratios) // 2, math.ceil(9 / math.sqrt(bend))))
     variance = (float(np.exp(-bend * i * (i + 1) / 2).sum()) ** 2 - 1) / 12
-    m = int(math.sqrt(max(0.52 * variance, 1.0)))
-    error = float(np.exp(-2 * variance * np.sin(math.pi * np.arange(1, m) / m) ** 2).sum())
-    return m, error
+    missed = lambda m: float(np.exp(-2 * variance * np.sin(math.pi * np.arange(1, m) / m) ** 2).sum())
+    m = int(math.sqrt(max(0.54 * variance, 1.0)))
+    while missed(m) > _THINNING:
+        m -= 1
+    return m, missed(m)
 
 
 def walk(log_ratios, size):

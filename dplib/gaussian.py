@@ -23,8 +23,8 @@ from ._scipy import optimize, special
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 # `log_tail_difference` is accurate to this times (1 + |value|), tested against 60 digits.
 TAIL_ERROR = 2e-14
-_KERNEL_ERROR = 1e-14  # and to this and four roundings of the value
 _LINEAR = 1e-290  # below it a shift counts in proportion, and its products would underflow
+_KERNEL_ERROR = 1e-14  # `log_tail_difference` is also accurate to this and four roundings of the value
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
 _FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(24)
 

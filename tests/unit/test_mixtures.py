@@ -564,6 +564,14 @@ def test_thinned_components_give_the_same_loss(k, q, sigma):
     assert np.all(np.abs(found - truth) <= pair.log_ratio_error(found, slope, u) + 1e-13 * np.abs(a * u[:, None]).max())
 
 
+@pytest.mark.parametrize("sigma", [1.0, 5.0, 8.0, 10.0, 13.0, 16.0, 30.0])
+def test_thinning_costs_no_digits_where_few_neighbours_are_joined(sigma):
+    """At two or three neighbours the bound is poor: then fewer are joined."""
+    thin, full = mixtures.binomial(10**5, 0.3, sigma), mixtures.binomial(10**5, 0.3, 1.0)
+    assert thin.log_probability_error <= full.log_probability_error + 3e-16
+    assert len(thin.shifts) < 8 / sigma * len(full.shifts) or sigma < 13
+
+
 def test_a_group_of_a_hundred_million_costs_what_its_normal_law_says():
     """s = J / sigma is nearly N(500, .05^2): the loss is a quadratic of normal variables, far from 0 on its own scale."""
     run = dplib.PoissonDPSGD(1e5, 0.5, 1000, 10**8)
