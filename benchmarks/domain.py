@@ -321,7 +321,7 @@ def main():
     signal.signal(signal.SIGPROF, _expire)
     state = dplib_state()
     digest = state.split()[-1].strip("()")
-    folder = ROOT / "build" / "domain"
+    folder = ROOT / "_build" / "domain"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{chosen.seed}-{part}-{of}-{digest}.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
