@@ -24,7 +24,10 @@ from _common import ROOT, Report, dplib_state, peak_memory, resident_memory
 
 import dplib
 
-BASE_MB = resident_memory()
+try:
+    BASE_MB = resident_memory()
+except OSError:  # not Linux
+    BASE_MB = 0.0
 LIMIT = 10.0  # CPU seconds after which a call is given up
 KINDS = ("PoissonDPSGD", "FixedBatchDPSGD", "LastIterate")
 DIRECTIONS = ("remove", "add", "both")
@@ -97,15 +100,20 @@ def _expire(signum, frame):
 
 
 def _reset_peak():
-    with open("/proc/self/clear_refs", "w", encoding="ascii") as refs:
-        refs.write("5")
+    try:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as refs:
+            refs.write("5")
+    except OSError:  # not Linux: the peak is that of the whole run so far
+        pass
 
 
-def ask(kind, arguments, question, value, direction):
-    """One call: its bracket, or how it failed; CPU seconds and peak memory above the import in MB."""
+def ask(kind, arguments, question, value, direction, limit=None):
+    """One call: its bracket, or how it failed; CPU seconds, and peak memory above the import in MB. limit: CPU seconds."""
     row = {"call": call_text(kind, arguments, question, value, direction), "question": question, "value": value}
     _reset_peak()
-    signal.setitimer(signal.ITIMER_PROF, LIMIT)
+    if limit:
+        signal.signal(signal.SIGPROF, _expire)
+        signal.setitimer(signal.ITIMER_PROF, limit)
     start = time.process_time()
     try:
         mechanism = getattr(dplib, kind)(*arguments)
@@ -114,26 +122,27 @@ def ask(kind, arguments, question, value, direction):
     except dplib.NoBracketError as error:
         row["refused"] = str(error)[:400]
     except TooSlow:
-        row["failed"] = f"gave up after {LIMIT:g} CPU seconds"
+        row["failed"] = f"gave up after {limit:g} CPU seconds"
     except Exception as error:  # what a caller does not expect, of any kind
         row["failed"] = f"{type(error).__name__}: {error}"[:400]
     finally:
         row["cpu"] = time.process_time() - start
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        if limit:
+            signal.setitimer(signal.ITIMER_PROF, 0)
     row["mb"] = peak_memory() - BASE_MB
     if "upper" in row:
         row["width"] = bracket.relative_width
     return row
 
 
-def both_ways(case):
+def both_ways(case, limit=None):
     """The question and the way back; rows of `ask`, the second with the error of the round trip."""
-    first = ask(case["kind"], case["arguments"], case["question"], case["value"], case["direction"])
+    first = ask(case["kind"], case["arguments"], case["question"], case["value"], case["direction"], limit)
     rows = [first]
     back = "epsilon" if case["question"] == "delta" else "delta"
     upper = first.get("upper", -1.0)
     if 0 < upper < 1 if back == "epsilon" else 0 <= upper:
-        second = ask(case["kind"], case["arguments"], back, upper, case["direction"])
+        second = ask(case["kind"], case["arguments"], back, upper, case["direction"], limit)
         if "upper" in second:
             second["trip"] = abs(second["upper"] - case["value"]) / case["value"]
             # The first upper end allows no more than was asked, so the lower end on the way back cannot lie above that.
@@ -318,7 +327,6 @@ def parsed(arguments=None):
 def main():
     chosen = parsed()
     part, of = (int(number) for number in chosen.slice.split("/"))
-    signal.signal(signal.SIGPROF, _expire)
     state = dplib_state()
     digest = state.split()[-1].strip("()")
     folder = ROOT / "_build" / "domain"
@@ -334,7 +342,7 @@ def main():
         for domain, number in plan:
             if (domain, number) in done:
                 continue
-            new = both_ways(setting(chosen.seed, domain, number))
+            new = both_ways(setting(chosen.seed, domain, number), LIMIT)
             rows += new
             file.write("".join(json.dumps(row) + "\n" for row in new))
             if number % 500 == 0:

@@ -29,9 +29,9 @@ ROUNDING = float(np.finfo(REAL).eps)
 LOG_TOLERANCE = 39.0  # 1e-17: aliasing, truncation
 DEEP = 52.0  # nodes further than this below the largest are left out
 MANY = 20.0  # expected participations up to which M is taken apart
-DEEPEST = 1e4  # log delta below minus this is not asked
-ENOUGH, ACCEPTED = 1e-12, 1e-6  # error bars: no further end is tried, and none above is a value
-MOST_NODES, MOST_WORK = 600_000, 1e8
+DEEPEST = 1e3  # log delta below minus this is not asked
+ENOUGH, ACCEPTED = 1e-11, 1e-6  # error bars: no further end is tried, and none above is a value
+MOST_NODES, MOST_WORK = 200_000, 3e7
 
 
 class Beyond(Exception):
@@ -121,7 +121,7 @@ def nodes(pair, power, step, shift=0.0):
     elif power < 0:
         high += power * pair.low
     count = (high - low) / step
-    if count * max(1, len(pair.a) / 20) > MOST_NODES:
+    if count * max(1, len(pair.a) / 8) > MOST_NODES:
         raise Beyond(f"{count:.3g} nodes in u")
     u = (np.arange(math.floor(low / step), math.ceil(high / step) + 1) + REAL(shift)) * REAL(step)
     loss = pair.log_ratio(u)
@@ -138,7 +138,7 @@ def nodes_of_layer(pair, power, step, shift, low_cut, high_cut):
         high = min(high, high_cut + 6 * STEP_WIDTH)
     if low_cut is not None:
         high = max(high, low_cut + reach)
-    if (high - low) / step * max(1, len(pair.a) / 20) > MOST_NODES:
+    if (high - low) / step * max(1, len(pair.a) / 8) > MOST_NODES:
         raise Beyond(f"{(high - low) / step:.3g} nodes in u")
     u = (np.arange(math.floor(low / step), math.ceil(high / step) + 1) + REAL(shift)) * REAL(step)
     loss = pair.log_ratio(u)
@@ -179,7 +179,7 @@ def fine(pair, power):
     step = min(2 * math.pi * strip / 46.0, 0.6)
     if power < 0:
         reach = math.sqrt(2 * DEEP)
-        u = np.linspace(power * pair.high - reach, reach, 400).astype(REAL)
+        u = np.linspace(power * pair.high - reach, reach, 160).astype(REAL)
         loss = pair.log_ratio(u)
         x = u[:, None] * pair.a - pair.a * pair.a / 2 + pair.log_p - loss[:, None]
         part = np.exp(np.minimum(x, 0))
@@ -213,6 +213,8 @@ class Rough:
             total = w.sum()
             outer = w if share is None else w * share
             part = outer.sum()
+            if not part > 0:
+                raise Beyond("an empty layer")
             mean = float(outer @ loss / part)
             variance = float(outer @ (loss - mean) ** 2 / part)
             log_part = REAL(0)

@@ -1,7 +1,7 @@
 """tests/data/attack.json: delta at random settings of the practical and of a wide domain, by the routes of tilted.py.
 
-    python attack.py write [--domain wide]    goes on where parts/attack-*.json stop; 2,000 values
-    python attack.py check [--every 50]       some of the values again, and the lattice's bracket around them
+    python attack_values.py write [--domain wide]    goes on where parts/attack-*.json stop; 2,000 values
+    python attack_values.py check [--every 50]       some of the values again, and the lattice's bracket around them
 
 Settings are log-uniform; every second epsilon of the practical domain, and three in four of the wide one, are
 chosen so that delta is roughly log-uniform. A setting whose value is not affordable is counted and left out.
@@ -144,7 +144,7 @@ def publish():
     states = {domain: json.loads(part(domain).read_text()) for domain in WANTED if part(domain).exists()}
     values = [v for state in states.values() for v in state["values"]]
     meta = {
-        "description": "delta(epsilon) at random settings, computed by scripts/oracle/attack.py with scripts/oracle/tilted.py. "
+        "description": "delta(epsilon) at random settings, computed by scripts/oracle/attack_values.py with scripts/oracle/tilted.py. "
         "kind and arguments are those of the class of that name; log is the natural logarithm of delta, or of miss = "
         "1 - delta, whichever small names; error bounds its relative error; slope = |d log / d epsilon|; lattice: "
         "how far, in log delta, the proved lower and upper end of another route and its estimate are away",
