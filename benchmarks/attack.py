@@ -114,7 +114,7 @@ def attack(entry):
     """Rows for both questions of one value."""
     log = float(entry["log"])
     log_delta = log if entry["small"] == "delta" else math.log1p(-math.exp(log))
-    common = {"id": entry["id"], "domain": entry["domain"], "route": entry["route"], "log delta": log_delta}
+    common = {"id": entry["id"], "value": entry["log"], "domain": entry["domain"], "route": entry["route"], "log delta": log_delta}
     common["log miss"] = log if entry["small"] == "miss" else math.log1p(-math.exp(log))
     run = lambda: mechanism(entry).delta(entry["epsilon"], entry["direction"])
     rows = [common | {"call": call_text(entry, "delta", entry["epsilon"])} | ask(run, lambda b: delta_misses(entry, b))]
@@ -193,6 +193,8 @@ def main():
     path.parent.mkdir(parents=True, exist_ok=True)
     entries = values("attack")[:: chosen.every]
     known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    current = {entry["id"]: entry["log"] for entry in entries}
+    known = [row for row in known if current.get(row["id"]) == row.get("value")]
     done = {row["id"] for row in known}
     print(f"attack: dplib {state} at {dplib.__file__}; {len(done)} values known, rows in {path}", flush=True)
     with path.open("a", encoding="ascii") as file:
@@ -202,8 +204,7 @@ def main():
                 known += new
                 file.write("".join(json.dumps(row) + "\n" for row in new))
                 file.flush()
-    wanted = {entry["id"] for entry in entries}
-    rows = [row for row in known if row["id"] in wanted]
+    rows = known
     report = Report("attack", f"Values by other code against the brackets: {len(entries)} settings, {len(rows)} calls")
     report.table("By domain and delta", list(summaries(rows)))
     report.table("By method", list(methods(rows)))

@@ -1,7 +1,7 @@
 """tests/data/attack.json: delta at random settings of the practical and of a wide domain, by the routes of tilted.py.
 
     python attack_values.py write [--domain wide]    goes on where parts/attack-*.json stop; 2,000 values
-    python attack_values.py check [--every 50]       some of the values again, and the lattice's bracket around them
+    python attack_values.py check [--every 50]       some of the values again, and tilted.py against oracle.json
 
 Settings are log-uniform; every second epsilon of the practical domain, and three in four of the wide one, are
 chosen so that delta is roughly log-uniform. A setting whose value is not affordable is counted and left out.
@@ -171,10 +171,40 @@ def agrees(entry):
     return apart <= entry["error"] + again["error"]
 
 
+def against_oracle(every):
+    """Ids of values of oracle.json, which ball arithmetic made, that a route of tilted.py contradicts; and how many it has."""
+    wrong, count = [], 0
+    for v in json.loads((TABLE.parent / "oracle.json").read_text())["values"][::every]:
+        p = v["params"]
+        delta = mpmath.mpf(v["delta"])
+        if v["mechanism"] not in ("poisson", "fixed_batch") or not 0 < delta < 1 or float(v["epsilon"]) <= 0:
+            continue
+        case = {"direction": v["direction"], "epsilon": float(v["epsilon"])}
+        if "q" in p:
+            case |= {"kind": "PoissonDPSGD", "arguments": [float(p["sigma"]), float(p["q"]), int(p["T"]), int(p["k"])]}
+        else:
+            sizes = [p["batch_size"], p["dataset_size"], int(p["T"]), int(p["k"])]
+            case |= {"kind": "FixedBatchDPSGD", "arguments": [float(p["sigma"]), *sizes]}
+        try:
+            found = tilted.value(case)
+        except tilted.Beyond:
+            continue
+        count += 1
+        with mpmath.workdps(60):
+            small = mpmath.mpf(v["delta"]) if found["small"] == "delta" else 1 - mpmath.mpf(v["delta"])
+            apart = abs(mpmath.mpf(found["log"]) - mpmath.log(small))
+            if apart > found["error"] + 5 * mpmath.mpf(10) ** -v["digits"] * mpmath.mpf(v["delta"]) / small:
+                wrong.append(v["id"])
+    return wrong, count
+
+
 def check(every):
-    wrong = [v["id"] for v in json.loads(TABLE.read_text())["values"][::every] if not agrees(v)]
-    print("differ:", wrong or "none")
-    return 1 if wrong else 0
+    entries = json.loads(TABLE.read_text())["values"][::every]
+    wrong = [v["id"] for v in entries if not agrees(v)]
+    print(f"differ from the table, of {len(entries)}:", wrong or "none")
+    contradicted, count = against_oracle(max(1, every // 10))
+    print(f"contradict oracle.json, of {count}:", contradicted or "none")
+    return 1 if wrong or contradicted else 0
 
 
 def main():
