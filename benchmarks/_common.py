@@ -19,6 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 DATA = ROOT / "tests" / "data"
 sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
+# ... except one that PYTHONPATH names: so the benchmarks of one checkout can measure the library of another.
+_NAMED = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if (Path(path) / "dplib").is_dir()]
+sys.path[:0] = [str(Path(path).resolve()) for path in _NAMED if path]
 sys.path.append(str(ROOT / "scripts"))
 
 import one_move  # noqa: E402
@@ -170,7 +173,7 @@ class Report:
             "threads": 1,
         }
         versions = {"python": platform.python_version(), **_versions("numpy", "scipy", *self.peers)}
-        versions["dplib"] = _dplib_state()
+        versions["dplib"] = dplib_state()
         self.say(
             f"\nMachine: {machine['cores']} cores ({machine['architecture']}), one thread; load average over "
             f"one minute {self.load[0]:.2f} at the start, {machine['load_average_at_end'][0]:.2f} at the end."
@@ -223,8 +226,8 @@ def _versions(*names):
     return {name: version(name) for name in names}
 
 
-def _dplib_state():
+def dplib_state():
     """Version and a hash of the source: which code the numbers belong to."""
     import dplib
 
-    return f"{dplib.__version__} (source {source_digest()})"
+    return f"{dplib.__version__} (source {source_digest(root=Path(dplib.__file__).parent.parent)})"

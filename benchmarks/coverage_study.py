@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from _common import Report, _dplib_state, values
+from _common import Report, dplib_state, values
 from scipy import optimize, stats
 
 from dplib import BallsInBins, _betting, _certificate, audit, matrices, montecarlo, truth
@@ -240,7 +240,7 @@ def measured(path, seconds):
     The next block is one of the statement that has taken the least time so far: the quick ones are done first.
     """
     failed, spent = {what: [] for what in STATEMENTS}, dict.fromkeys(STATEMENTS, 0.0)
-    sources, end = {_dplib_state()}, time.monotonic() + seconds
+    sources, end = {dplib_state()}, time.monotonic() + seconds
     if path is not None and path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
             block = json.loads(line)
@@ -264,7 +264,7 @@ def measured(path, seconds):
             "first": done,
             "failed": found,
             "seconds": seconds,
-            "dplib": _dplib_state(),
+            "dplib": dplib_state(),
         }
         if path is not None:
             with path.open("a", encoding="utf-8") as file:

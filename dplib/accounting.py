@@ -121,7 +121,10 @@ def check_request(direction, method, **target):
 
 def _prepare(composition, direction, method, **target):
     value = check_request(direction, method, **target)
-    return merged(composition), value, check.side(direction)
+    parts, side = merged(composition), check.side(direction)
+    for mixture, _ in parts:
+        mixture.check_direction(side)
+    return parts, value, side
 
 
 def merged(composition):

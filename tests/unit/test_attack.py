@@ -1,0 +1,182 @@
+"""The attack by code of its own: a sample of benchmarks/attack.py, its truth computed again, and faults that it must see.
+
+tests/data/attack.json was made by scripts/oracle/attack_values.py, which says how.
+"""
+
+import ast
+import hashlib
+import importlib
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from dplib import PoissonDPSGD
+from dplib.results import Bracket
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = json.loads((ROOT / "tests" / "data" / "attack.json").read_text(encoding="utf-8"))
+VALUES = {value["id"]: value for value in TABLE["values"]}
+# Every so many of the values, and those that are computed again: every route that there is.
+SAMPLE = list(VALUES)[:: math.ceil(len(VALUES) / 20)]
+RECOMPUTED = [
+    next(v["id"] for v in TABLE["values"] if v["route"] == route and v["error"] < 1e-9 and v["small"] == small)
+    for route, small in [
+        ("contour", "delta"),
+        ("contour", "miss"),
+        ("one round", "delta"),
+        ("gaussian", "delta"),
+        ("zero", "delta"),
+    ]
+]
+
+
+def imported(folder, name):
+    sys.path.insert(0, str(ROOT / folder))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(ROOT / folder))
+
+
+@pytest.fixture(scope="module")
+def attack():
+    return imported("benchmarks", "attack")
+
+
+@pytest.fixture(scope="module")
+def domain():
+    return imported("benchmarks", "domain")
+
+
+@pytest.fixture(scope="module")
+def tilted():
+    return imported("scripts/oracle", "tilted")
+
+
+def test_the_table_is_sealed():
+    digest = hashlib.sha256((ROOT / "tests" / "data" / "attack.json").read_bytes()).hexdigest()
+    assert f"{digest}  attack.json" in (ROOT / "tests" / "data" / "SHA256SUMS").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["tilted", "attack_values"])
+def test_the_truth_shares_no_code_with_the_library(name):
+    tree = ast.parse((ROOT / "scripts" / "oracle" / f"{name}.py").read_text(encoding="utf-8"))
+    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    outside = {"numpy", "mpmath", "tilted"}
+    assert modules - outside <= set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_brackets_contain_the_truth(attack, name):
+    rows = attack.attack(VALUES[name])
+    assert rows and not [row for row in rows if {"outside", "refused", "failed"} & row.keys()]
+
+
+@pytest.mark.parametrize("name", RECOMPUTED)
+def test_the_truth_comes_out_again(tilted, name):
+    stored, again = VALUES[name], tilted.value(VALUES[name])
+    assert (again["small"], again["route"]) == (stored["small"], stored["route"])
+    log, expected = float(again["log"]), float(stored["log"])
+    # Their error bars, and the rounding of the logarithms to doubles.
+    assert log == expected or abs(log - expected) <= stored["error"] + again["error"] + 4.5e-16 * abs(expected)
+
+
+def test_two_routes_agree(tilted):
+    """The contour's value lies between the lattice's ends, which close in on it as the cells get smaller."""
+    pair = tilted.Pair(*tilted.binomial_law(2, 0.08), 1.6)
+    for direction in ("remove", "add"):
+        log = float(tilted.contour(pair, 60, direction, 1.7)["log"])
+        widths = []
+        for size in (1 << 12, 1 << 14):
+            ends = tilted.lattice(pair, 60, direction, 1.7, size)
+            assert ends["lower"] < log < ends["upper"]
+            widths.append(ends["upper"] - log)
+        assert widths[1] < widths[0] / 10  # the upper end closes in as the square of the step
+        assert abs(ends["estimate"] - log) < widths[1] / 5
+
+
+def test_two_routes_agree_where_sampling_is_rare(tilted):
+    """The sum over layers and the lattice without cancellation, whose upper end is a bound."""
+    pair = tilted.Pair(*tilted.binomial_law(1, 1e-3), 1.0)
+    layers, cells = tilted.contour(pair, 100, "remove", 2.0), tilted.positive(pair, 100, "remove", 2.0)
+    assert layers["error"] < 1e-6 and cells["error"] < 1e-2
+    assert abs(float(layers["log"]) - float(cells["log"])) <= layers["error"] + cells["error"]
+
+
+def test_a_log_of_one_plus_a_tiny_number_keeps_it(tilted):
+    """NumPy's complex log1p loses the real part; 10,000 rounds of rare sampling then came out at half their delta."""
+    import numpy as np
+
+    z = np.array([1e-25 + 2e-25j], np.clongdouble)
+    assert complex(tilted._log1p(z)[0]) == pytest.approx(1e-25 + 2e-25j, rel=1e-15)
+
+
+def test_brackets_that_miss_are_seen(attack):
+    value = next(v for v in TABLE["values"] if v["small"] == "delta" and v["error"] < 1e-10 and -30 < float(v["log"]) < -5)
+    delta = math.exp(float(value["log"]))
+    right = Bracket(delta * (1 - 1e-8), delta * (1 + 1e-8))
+    assert attack.delta_misses(value, right) is None
+    assert "upper end too small" in attack.delta_misses(value, Bracket(0.0, delta * (1 - 1e-8)))
+    assert "lower end too large" in attack.delta_misses(value, Bracket(delta * (1 + 1e-8), 1.0))
+    asked, room = attack.epsilon_question(value)
+    assert asked == pytest.approx(delta)
+    epsilon = value["epsilon"]
+    assert room < 1e-8 * epsilon
+    assert attack.epsilon_misses(value, Bracket(epsilon * (1 - 1e-7), epsilon * (1 + 1e-7)), room) is None
+    assert "upper end too small" in attack.epsilon_misses(value, Bracket(0.0, epsilon * (1 - 1e-7)), room)
+    assert "lower end too large" in attack.epsilon_misses(value, Bracket(epsilon * (1 + 1e-7), 100.0), room)
+
+
+def test_brackets_near_one_that_miss_are_seen(attack):
+    value = next(v for v in TABLE["values"] if v["small"] == "miss" and v["error"] < 1e-8 and -20 < float(v["log"]) < -5)
+    miss = math.exp(float(value["log"]))
+    assert attack.delta_misses(value, Bracket(1 - miss * (1 + 1e-6), 1 - miss * (1 - 1e-6))) is None
+    assert "upper end too small" in attack.delta_misses(value, Bracket(0.0, 1 - miss * (1 + 1e-6)))
+    assert "lower end too large" in attack.delta_misses(value, Bracket(1 - miss * (1 - 1e-6), 1.0))
+
+
+def test_a_delta_of_zero_is_held_against_a_positive_lower_end(attack):
+    value = next(v for v in TABLE["values"] if v["log"] == "-inf")
+    assert attack.delta_misses(value, Bracket(0.0, 1e-9)) is None
+    assert attack.delta_misses(value, Bracket(1e-300, 1e-9)) is not None
+    assert attack.epsilon_question(value) is None
+
+
+def test_the_domain_is_asked_there_and_back(domain):
+    for number in range(6):
+        case = domain.setting(1, "practical", number)
+        assert case == domain.setting(1, "practical", number)
+        first, *back = domain.both_ways(case)
+        assert "upper" in first and all("upper" in row and not row["contradiction"] for row in back)
+
+
+@pytest.mark.parametrize("name", ["wide", "practical"])
+def test_settings_stay_in_the_domain(domain, name):
+    ranges = domain.WIDE if name == "wide" else domain.PRACTICAL
+    for number in range(300):
+        case = domain.setting(7, name, number)
+        sigma, group = case["arguments"][0], case["arguments"][-1]
+        assert ranges["sigma"][0] <= sigma <= ranges["sigma"][1]
+        if case["kind"] == "PoissonDPSGD":
+            PoissonDPSGD(*case["arguments"])
+            assert ranges["k"][0] <= group <= ranges["k"][1]
+        if case["question"] == "epsilon":
+            assert 1e-300 <= case["value"] <= 1 - 1e-12
+
+
+def test_refusals_and_errors_are_counted_apart(domain, monkeypatch):
+    import dplib
+
+    arguments = [1.0, 0.01, 10, 1]
+    for error, name in ((dplib.NoBracketError("no"), "refused"), (ZeroDivisionError("no"), "failed")):
+
+        def broken(*given, error=error):
+            raise error
+
+        monkeypatch.setattr(dplib.PoissonDPSGD, "delta", broken)
+        row = domain.ask("PoissonDPSGD", arguments, "delta", 1.0, "remove")
+        assert name in row and "upper" not in row
