@@ -1,6 +1,6 @@
 """tests/data/attack.json: delta at random settings of the practical and of a wide domain, by the routes of tilted.py.
 
-    python attack_values.py write [--domain wide]    goes on where parts/attack-*.json stop; 2,000 values
+    python attack_values.py write [--seconds 600]    goes on where the table stops, until there are 2,000 values
     python attack_values.py check [--every 50]       some of the values again, and tilted.py against oracle.json
 
 Settings are log-uniform; every second epsilon of the practical domain, and three in four of the wide one, are
@@ -20,7 +20,6 @@ import numpy as np
 import tilted
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-PARTS = FOLDER / "parts"
 TABLE = FOLDER.parents[1] / "tests" / "data" / "attack.json"
 WANTED = {"practical": 1500, "wide": 500}
 RANGES = {
@@ -92,57 +91,46 @@ def with_lattice(case, found):
     return [round(log_delta - ends["lower"], 9), round(ends["upper"] - log_delta, 9), round(ends["estimate"] - log_delta, 9)]
 
 
-def part(domain):
-    return PARTS / f"attack-{domain}.json"
+def write(seconds):
+    """More values, until there are enough of each domain or the CPU time is spent."""
+    meta, values = {"drawn": {}, "left_out": {}}, []
+    if TABLE.exists():
+        table = json.loads(TABLE.read_text())
+        meta, values = table["meta"], table["values"]
+    for domain, wanted in WANTED.items():
+        left_out = collections.Counter(meta["left_out"].get(domain, {}))
+        mine = [v for v in values if v["domain"] == domain]
+        number = meta["drawn"].get(domain, 0)
+        while len(mine) < wanted and time.process_time() < seconds:
+            entry = valued(domain, number)
+            if isinstance(entry, dict) and entry["log"] == "-inf" and sum(v["log"] == "-inf" for v in mine) >= wanted / 20:
+                entry = "enough deltas of zero"
+            if isinstance(entry, str):
+                left_out[entry] += 1
+            else:
+                mine.append(entry)
+            number += 1
+        values = [v for v in values if v["domain"] != domain] + mine
+        meta["drawn"][domain], meta["left_out"][domain] = number, dict(left_out)
+        publish(meta, values)
 
 
-def write(seconds, domains):
-    for domain in domains:
-        extend(domain, WANTED[domain], time.process_time() + seconds)
-    publish()
+def valued(domain, number):
+    """The entry of that number, or why there is none."""
+    try:
+        case = setting(domain, number)
+        if case is None:
+            return "no such epsilon"
+        found = tilted.value(case)
+    except (tilted.Beyond, ArithmeticError, ValueError) as error:
+        return " ".join(word for word in str(error).split() if not any(s.isdigit() for s in word))
+    entry = {"id": f"{domain}-{number}"} | case | found
+    if number % 10 == 3 and found["route"] == "contour" and (ends := with_lattice(case, found)):
+        entry["lattice"] = ends
+    return entry
 
 
-def extend(domain, wanted, end):
-    """More values of a domain, until there are enough or the CPU time has come."""
-    state = {"next": 0, "values": [], "left_out": []}
-    if part(domain).exists():
-        state = json.loads(part(domain).read_text())
-    zeros = sum(v["log"] == "-inf" for v in state["values"])
-    while len(state["values"]) < wanted and time.process_time() < end:
-        number = state["next"]
-        state["next"] += 1
-        found, reason = None, None
-        try:
-            case = setting(domain, number)
-            found = case and tilted.value(case)
-        except (tilted.Beyond, tilted.Undecided, ArithmeticError, ValueError) as error:
-            reason = " ".join(word for word in str(error).split() if not any(s.isdigit() for s in word))
-        if found is None:
-            reason = reason or "no such epsilon"
-        elif found["log"] == "-inf":
-            zeros += 1
-            reason = "enough deltas of zero" if zeros > wanted / 20 else None
-        if reason:
-            state["left_out"].append([number, reason])
-        else:
-            entry = {"id": f"{domain}-{number}"} | case | found
-            if number % 10 == 3 and found["route"] == "contour" and (ends := with_lattice(case, found)):
-                entry["lattice"] = ends
-            state["values"].append(entry)
-        if number % 50 == 0:
-            save(domain, state)
-            print(domain, number, len(state["values"]), f"{time.process_time():.0f} s", flush=True)
-    save(domain, state)
-
-
-def save(domain, state):
-    PARTS.mkdir(exist_ok=True)
-    part(domain).write_text(json.dumps(state))
-
-
-def publish():
-    states = {domain: json.loads(part(domain).read_text()) for domain in WANTED if part(domain).exists()}
-    values = [v for state in states.values() for v in state["values"]]
+def publish(meta, values):
     meta = {
         "description": "delta(epsilon) at random settings, computed by scripts/oracle/attack_values.py with scripts/oracle/tilted.py. "
         "kind and arguments are those of the class of that name; log is the natural logarithm of delta, or of miss = "
@@ -150,8 +138,8 @@ def publish():
         "how far, in log delta, the proved lower and upper end of another route and its estimate are away",
         "seed": SEED,
         "count": len(values),
-        "drawn": {domain: state["next"] for domain, state in states.items()},
-        "left_out": {domain: dict(collections.Counter(r for _, r in state["left_out"])) for domain, state in states.items()},
+        "drawn": meta["drawn"],
+        "left_out": meta["left_out"],
         "routes": dict(collections.Counter(v["route"] for v in values)),
     }
     rows = ",\n".join(json.dumps(v) for v in values)
@@ -210,11 +198,10 @@ def check(every):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", choices=["write", "check"])
-    parser.add_argument("--seconds", type=float, default=1800.0, help="CPU seconds for each domain")
-    parser.add_argument("--domain", choices=WANTED, help="only this one: two can be written side by side")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="CPU seconds")
     parser.add_argument("--every", type=int, default=50)
     chosen = parser.parse_args()
-    return check(chosen.every) if chosen.task == "check" else write(chosen.seconds, [chosen.domain] if chosen.domain else WANTED)
+    return check(chosen.every) if chosen.task == "check" else write(chosen.seconds)
 
 
 if __name__ == "__main__":
