@@ -207,7 +207,7 @@ DANGEROUS = [
     # The mechanisms and their sampling.
     Mutant("mechanisms: group forgotten", "mechanisms", "self.batch_size, self.dataset_size, self.group_size, self.noise_multiplier", "self.batch_size, self.dataset_size, 1, self.noise_multiplier", ("test_mechanisms.py",)),
     Mutant("matrix bounds: bad event not paid for", "_matrix_bounds", "left = delta - max(rows.delta_1 for rows, _ in sums)", "left = delta", _ALGORITHM),
-    Mutant("matrix bounds: truncation not paid for", "_matrix_bounds", "return (1 - _MARGIN) * left if", "return (1 + 1e-2) * left if", _ALGORITHM),
+    Mutant("matrix bounds: truncation not paid for", "_matrix_bounds", "return (1 - _MARGIN) * left if", "return (1 + 1e-2) * left if", _of("test_matrix_mechanism.py", "test_truncation_costs_most_when_adding")),
     Mutant("rows: convexity with the chance squared", "_composed_rows", "return log_taken + 1e-12,", "return 2 * log_taken + 1e-12,", _CONVEXITY),
     Mutant("rows: convexity with the largest sensitivity of one row", "_composed_rows", "math.fsum(count * float(mixture.shifts[-1]) ** 2", "max(float(mixture.shifts[-1]) ** 2", _CONVEXITY),
     Mutant("rows: convexity with the chance of one row", "_composed_rows", "math.fsum(count * mixture.log_floor", "max(mixture.log_floor", _CONVEXITY),
