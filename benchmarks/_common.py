@@ -113,6 +113,34 @@ def in_fresh_process(module, function, *arguments, timeout=600):
     return {**json.loads(done.stdout.splitlines()[-1]), "wall": wall}
 
 
+# ------------------------------------------------------------- calls of random settings
+
+
+def asked(call):
+    """(row, bracket or None) of a call: cpu, and lower, upper, method and width, or why it was refused or failed."""
+    import dplib
+
+    row, bracket, start = {}, None, time.process_time()
+    try:
+        bracket = call()
+    except dplib.NoBracketError as error:
+        row["refused"] = str(error)[:400]
+    except Exception as error:  # of any kind: none is expected
+        row["failed"] = f"{type(error).__name__}: {error}"[:400]
+    row["cpu"] = time.process_time() - start
+    if bracket is not None:
+        row |= {"lower": bracket.lower, "upper": bracket.upper, "method": bracket.method, "width": bracket.relative_width}
+    return row, bracket
+
+
+def kept_rows(benchmark, *key):
+    """(file, rows) of what an earlier run of this library with this key has found, a line each; new ones are appended."""
+    digest = dplib_state().split()[-1].strip("()")
+    path = ROOT / "_build" / benchmark / ("-".join([*map(str, key), digest]) + ".jsonl")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path, [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
 # ------------------------------------------------------------------ the report
 
 

@@ -13,9 +13,8 @@ import json
 import math
 import statistics
 import sys
-import time
 
-from _common import ROOT, Report, dplib_state, values
+from _common import Report, asked, dplib_state, kept_rows, values
 
 import dplib
 from dplib import accounting
@@ -84,20 +83,9 @@ def epsilon_misses(entry, bracket, room):
 
 
 def ask(call, judge):
-    row = {}
-    start = time.process_time()
-    try:
-        bracket = call()
-    except dplib.NoBracketError as error:
-        row["refused"] = str(error)[:300]
-    except Exception as error:  # of any kind: none is expected
-        row["failed"] = f"{type(error).__name__}: {error}"[:300]
-    row["cpu"] = time.process_time() - start
-    if "refused" not in row and "failed" not in row:
-        row |= {"lower": bracket.lower, "upper": bracket.upper, "method": bracket.method, "width": bracket.relative_width}
-        reason = judge(bracket)
-        if reason:
-            row["outside"] = reason
+    row, bracket = asked(call)
+    if bracket is not None and (reason := judge(bracket)):
+        row["outside"] = reason
     return row
 
 
@@ -188,15 +176,12 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="only every so many values")
     parser.add_argument("--no-record", action="store_true", help="print only, leave benchmarks/results as it is")
     chosen = parser.parse_args()
-    state = dplib_state()
-    path = ROOT / "_build" / "attack" / f"{state.split()[-1].strip('()')}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path, known = kept_rows("attack")
     entries = values("attack")[:: chosen.every]
-    known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     current = {entry["id"]: entry["log"] for entry in entries}
     known = [row for row in known if current.get(row["id"]) == row.get("value")]
     done = {row["id"] for row in known}
-    print(f"attack: dplib {state} at {dplib.__file__}; {len(done)} values known, rows in {path}", flush=True)
+    print(f"attack: dplib {dplib_state()} at {dplib.__file__}; {len(done)} values known, rows in {path}", flush=True)
     with path.open("a", encoding="ascii") as file:
         for entry in entries:
             if entry["id"] not in done:

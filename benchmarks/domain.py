@@ -20,7 +20,7 @@ import statistics
 import sys
 import time
 
-from _common import ROOT, Report, dplib_state, peak_memory, resident_memory
+from _common import Report, asked, dplib_state, kept_rows, peak_memory, resident_memory
 
 import dplib
 
@@ -116,22 +116,13 @@ def ask(kind, arguments, question, value, direction, limit=None):
         signal.setitimer(signal.ITIMER_PROF, limit)
     start = time.process_time()
     try:
-        mechanism = getattr(dplib, kind)(*arguments)
-        bracket = getattr(mechanism, question)(value, direction)
-        row |= {"lower": bracket.lower, "upper": bracket.upper, "method": bracket.method}
-    except dplib.NoBracketError as error:
-        row["refused"] = str(error)[:400]
+        row |= asked(lambda: getattr(getattr(dplib, kind)(*arguments), question)(value, direction))[0]
     except TooSlow:
-        row["failed"] = f"gave up after {limit:g} CPU seconds"
-    except Exception as error:  # what a caller does not expect, of any kind
-        row["failed"] = f"{type(error).__name__}: {error}"[:400]
+        row |= {"failed": f"gave up after {limit:g} CPU seconds", "cpu": time.process_time() - start}
     finally:
-        row["cpu"] = time.process_time() - start
         if limit:
             signal.setitimer(signal.ITIMER_PROF, 0)
     row["mb"] = peak_memory() - BASE_MB
-    if "upper" in row:
-        row["width"] = bracket.relative_width
     return row
 
 
@@ -327,14 +318,9 @@ def parsed(arguments=None):
 def main():
     chosen = parsed()
     part, of = (int(number) for number in chosen.slice.split("/"))
-    state = dplib_state()
-    digest = state.split()[-1].strip("()")
-    folder = ROOT / "_build" / "domain"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{chosen.seed}-{part}-{of}-{digest}.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    path, rows = kept_rows("domain", chosen.seed, part, of)
     done = {(row["domain"], row["number"]) for row in rows}
-    print(f"domain: dplib {state} at {dplib.__file__}; {len(done)} settings known, rows in {path}", flush=True)
+    print(f"domain: dplib {dplib_state()} at {dplib.__file__}; {len(done)} settings known, rows in {path}", flush=True)
     dplib.PoissonDPSGD(1.0, 0.01, 100).epsilon(1e-6)  # loads what is loaded late
     plan = [("practical", n) for n in range(chosen.practical)] + [("wide", n) for n in range(chosen.cases)]
     plan = [item for item in plan if item[1] % of == part]

@@ -68,7 +68,7 @@ class Sum:
             # Centred at the mean, so that the phase of a high power stays small.
             centre = int(round(float(np.arange(len(masses)) @ masses)))
             error = rounding(law, self.size)
-            self.rows.append((masses, centre, rounds, error, None if split is None else law.index_above(split)))
+            self.rows.append((masses, centre, rounds, error))
             self.origin += rounds * (law.offset + self.h * (law.first + centre))
             self.moment_error += rounds * error
             self.log_infinite = np.logaddexp(self.log_infinite, law.log_infinite + math.log(rounds))
@@ -91,7 +91,7 @@ class Sum:
         # A computed modulus m is off by e at most, its power by (m + e)^T - m^T; excess = T log(1 + e / m).
         log_power, angle, excess = np.zeros((3, count))
         left_out = 0.0
-        for masses, centre, rounds, error, _ in self.rows:
+        for masses, centre, rounds, error in self.rows:
             if band:
                 transform = _low_band(masses, centre, size, frequencies)
             else:
@@ -136,8 +136,8 @@ class Sum:
             raise TooLong(f"the lattice needs {size} points")
         log_base, growth = np.zeros((2, half), complex)
         log_most, share, small, large = np.zeros((4, half))
-        for masses, centre, rounds, error, at in self.rows:
-            bulk, tail = masses.copy(), masses.copy()
+        for (masses, centre, rounds, error), law in zip(self.rows, self.laws):
+            at, bulk, tail = law.index_above(self.split), masses.copy(), masses.copy()
             bulk[at:], tail[:at] = 0.0, 0.0
             b = fft.rfft(_wrapped(bulk, centre, size), overwrite_x=True)
             x = fft.rfft(_wrapped(tail, centre, size), overwrite_x=True)
@@ -167,7 +167,7 @@ class Sum:
     def _band_width(self):
         """How many low frequencies have to be computed for |phi| < e^{_DEAD / 2} at all others."""
         log_bound, gap = np.zeros(_FOLD // 2), 2 * math.pi / _FOLD
-        for masses, centre, rounds, error, _ in self.rows:
+        for masses, centre, rounds, error in self.rows:
             square = (np.abs(fft.rfft(_wrapped(masses, centre, _FOLD), overwrite_x=True)) + error) ** 2
             places = np.arange(len(masses)) - centre
             variance = float((places * places) @ masses)  # around `centre`: at least the variance

@@ -39,8 +39,8 @@ _WIDE = 0.01
 # log of the smallest float, and of a delta below which brackets are as narrow as a glance makes them.
 _LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -40.0
 _LOG_CERTAIN = -14.0  # log of 1 - delta that is no practical one either
-# Relative widths that the lattice aims at: first and last, and where the first was far off.
 _MANY = 300  # components from which on the split contour is slower than the lattice
+# Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND = 1e-3, 2e-4
 _TRIES = (35_000, 500_000), (120_000, 700_000), (400_000, 1_800_000)  # cells of a round, points of the sum
 
@@ -61,7 +61,8 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
     closes (delta far below the smallest float, or within a rounding of 1), method="auto"
     answers with a wide bracket, method "Chernoff" [A-18]. Raises ValueError or TypeError on bad
     input, NoBracketError where a number leaves the range of floats, or a named method does not
-    close. Cost: a few milliseconds by the contour, up to seconds by the lattice.
+    close. Cost: a few milliseconds by the contour, some tenths of a second where the lattice is needed; seconds for
+    groups of thousands with little noise, and where a method is named.
     """
     tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
     parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
@@ -178,10 +179,14 @@ def _gaussian_mu(parts):
 
 def side_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
     """Bracket of delta in one direction; arguments as checked by `delta`."""
-    if method == "auto" and (bracket := _at_a_glance(parts, epsilon, direction)) is not None:
-        return bracket
+    work = None
+    if method == "auto" and _needs_accountants(parts, epsilon, direction):
+        rough = _rough_log_delta(parts, epsilon, direction)
+        if (bracket := _at_a_glance(parts, epsilon, direction, rough)) is not None:
+            return bracket
+        work = _work(parts, rough)
     try:
-        side = side_log_delta(parts, epsilon, direction, method, tolerance)
+        side = side_log_delta(parts, epsilon, direction, method, tolerance, work)
     except NoBracketError:
         if method != "auto":
             raise
@@ -195,13 +200,16 @@ def side_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
     return Bracket(min(lower, upper), upper, side.method)
 
 
-def _at_a_glance(parts, epsilon, direction):
-    """The bracket in a millisecond or two where delta is below the smallest float, or hardly differs from 1; else None."""
-    if not parts or _gaussian_mu(parts) is not None or _is_one_round(parts) or _is_beyond(parts, epsilon, direction):
-        return None
+def _needs_accountants(parts, epsilon, direction):
+    """Whether delta has no closed form."""
+    closed = not parts or _gaussian_mu(parts) is not None or _is_one_round(parts)
+    return not (closed or _is_beyond(parts, epsilon, direction))
+
+
+def _at_a_glance(parts, epsilon, direction, rough):
+    """The bracket in a millisecond where delta is below the smallest float, or hardly differs from 1; else None."""
     try:
         with inside_floats():
-            rough = _rough_log_delta(parts, epsilon, direction)
             if rough < _LOG_SMALLEST and _wide.renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
                 return Bracket(0.0, 5e-324, "Chernoff")
             if rough > -1 and (log_miss := _wide.log_miss(parts, epsilon, direction)) < _LOG_CERTAIN:
@@ -221,10 +229,10 @@ def _is_one_round(parts):
 
 
 def _rough_log_delta(parts, epsilon, direction):
-    """Chernoff's bound on log delta, roughly and without a certificate; far above it where records are hardly ever sampled."""
+    """Chernoff's bound on log delta, without a certificate; far above it where records are hardly ever sampled."""
     try:
         return contour.Chernoff(parts, direction).log_delta(epsilon)
-    except NoBracketError:
+    except (NoBracketError, ValueError):
         return 0.0
 
 
@@ -259,7 +267,8 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, 
         with inside_floats():
             return _one_round_log_delta(parts[0][0], epsilon, direction)
 
-    work = work or _work(method, parts, lambda: _rough_log_delta(parts, epsilon, direction))
+    if work is None:
+        work = _Work() if method != "auto" else _work(parts, _rough_log_delta(parts, epsilon, direction))
 
     def by_contour():
         return contour.side_log_delta(parts, epsilon, direction, *work.contour)
@@ -272,7 +281,7 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, 
             return lattice.side_log_delta(parts, epsilon, direction, tolerance)
         return _by_tries(
             lambda aim, *more: lattice.side_log_delta(parts, epsilon, direction, aim, *more),
-            work, tolerance, lambda bracket: bracket.width,
+            work.lattice, tolerance, lambda bracket: bracket.width,
             lambda found: (found.upper if found else _wide.log_upper(parts, epsilon, direction, quick=True)) > _LOG_PRACTICAL,
         )
 
@@ -298,7 +307,7 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
     if _total_variation(parts) <= delta:
         return Bracket(0.0, 0.0, "closed form")
 
-    work = _work(method, parts, lambda: math.log(delta))
+    work = _Work() if method != "auto" else _work(parts, math.log(delta))
 
     def by_contour():
         return contour.side_epsilon(parts, delta, direction, *work.contour)
@@ -311,7 +320,7 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
             return lattice.side_epsilon(parts, delta, direction, tolerance)
         return _by_tries(
             lambda aim, *more: lattice.side_epsilon(parts, delta, direction, aim, *more),
-            work, tolerance, lambda bracket: bracket.relative_width, lambda found: math.log(delta) > _LOG_PRACTICAL,
+            work.lattice, tolerance, lambda bracket: bracket.relative_width, lambda found: math.log(delta) > _LOG_PRACTICAL,
         )
 
     narrow = lambda bracket: bracket.relative_width <= tolerance
@@ -348,29 +357,27 @@ def _routes(parts, method, by_split, by_contour, by_lattice):
 
 @dataclass(frozen=True)
 class _Work:
-    """What each accountant may spend, as arguments of its functions: seconds, where nothing else is said."""
+    """What each accountant may spend, as arguments of its functions; seconds, where nothing is said."""
 
     contour: tuple = ()
     split: tuple = ()
     lattice: tuple = ()  # (cells, points) of each try
 
 
-def _work(method, parts, log_delta):
-    """A named method may take seconds; "auto" asks each for a tenth of that, and less where little can come of it."""
-    if method != "auto":
-        return _Work()
-    hopeful = log_delta() > _LOG_PRACTICAL and not _is_rare(parts)
+def _work(parts, log_delta):
+    """What method="auto" asks of each: a tenth of a second, less where little can come of it. log_delta : roughly."""
+    hopeful = log_delta > _LOG_PRACTICAL and not _is_rare(parts)
     return _Work((4_000_000 if hopeful else 1_000_000,), (10_000_000,), _TRIES)
 
 
-def _by_tries(ask, work, tolerance, width, practical):
-    """The lattice at a glance; then on a fine grid with what was found as a guess, and once more where that is still wide.
+def _by_tries(ask, tries, tolerance, width, practical):
+    """The lattice at a glance; then on a fine grid with that as a guess, and once more where it is still wide.
 
-    ask(aim, cells, points, guess) : a Bracket, in which the truth lies every time. width : function of a bracket.
-    practical : function of a bracket or None, whether a finer one is worth its time.
+    ask(aim, cells, points, guess) : a Bracket, in which the truth lies every time. tries : (cells, points) of each.
+    width : function of a bracket. practical : function of a bracket or None, whether a finer one is worth its time.
     """
     found = None
-    for aim, (cells, points) in zip((_GLANCE, tolerance, _GLANCE), work.lattice):
+    for aim, (cells, points) in zip((_GLANCE, tolerance, _GLANCE), tries):
         if found is not None:
             last = width(found)
             if last <= tolerance or (aim == _GLANCE and last <= _GLANCE):

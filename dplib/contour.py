@@ -115,8 +115,8 @@ class Chernoff:
             return self.problem.tilt(epsilon=epsilon)
 
     def log_delta(self, epsilon):
+        c = self.tilt(epsilon)
         with inside_floats():
-            c = self.problem.tilt(epsilon=epsilon)
             return min(self.problem.coarse(c)[0] - c * epsilon + log_kernel(c), 0.0)
 
     def epsilon(self, log_delta):

@@ -65,7 +65,7 @@ class _Solver:
         if log_delta is not None and guess:
             self._aim_tilt(guess)
         while self.rough_epsilon > 0 and self.c < _LARGEST_TILT:
-            self._take_bulk_out(guess)
+            self._take_bulk_out(guess if epsilon is None else epsilon)
             if epsilon is None or guess is not None or self.split is None or self.rough_log_delta > self.level - 3:
                 break
             self._cut(parts, direction, self.rough_log_delta)
@@ -112,7 +112,7 @@ class _Solver:
         # The runs with a loss above the split: the difference of two measures.
         bulk = self._moments(c, self.split)
         less = math.exp(min(bulk[0] - whole[0], 0.0))
-        left = max(-math.expm1(min(bulk[0] - whole[0], 0.0)), 1e-16)
+        left = _share_left(whole[0], bulk[0])
         mean = (whole[1] - less * bulk[1]) / left
         square = (whole[2] + whole[1] ** 2 - less * (bulk[2] + bulk[1] ** 2)) / left
         return [whole[0] + math.log(left), mean, max(square - mean * mean, 1e-6 * mean * mean)]
@@ -133,14 +133,16 @@ class _Solver:
             sums += step.rounds * np.array([top + math.log(total), mean, variance])
         return sums.tolist()
 
-    def _take_bulk_out(self, guess):
+    def _take_bulk_out(self, epsilon):
         """Choose the split: the largest one below which all rounds together count for nothing.
+
+        epsilon : about, or None.
 
         What is left when the runs without a loss above it are taken out is smaller than the
         whole by orders of magnitude where records are hardly ever sampled, and so is its rounding.
         """
         before = {name: getattr(self, name) for name in _CHOSEN}
-        epsilon = self.epsilon or guess or self._one_jump_epsilon()
+        epsilon = epsilon or self._one_jump_epsilon()
         for share in _SPLITS if epsilon > 0 else ():
             self.split = share * epsilon
             if not any(step.low < self.split < step.high for step in self.steps):
@@ -179,15 +181,14 @@ class _Solver:
 
     def _end_moment(self, c):
         """The log moment at tilt c of the lower law, where what lies beyond the window counts as the window's end."""
-        whole = bulk = 0.0
+        whole = 0.0
         for step in self.steps:
             loss, log_mass = step.rough
             logs = np.append(log_mass + c * loss, step.log_high_tail + c * step.high)
             whole += step.rounds * float(log_sum_exp(logs))
-            if self.split is not None:
-                inside = loss <= self.split
-                bulk += step.rounds * (float(log_sum_exp(logs[:-1][inside])) if inside.any() else -math.inf)
-        return whole if self.split is None else whole + math.log(max(-math.expm1(min(bulk - whole, 0.0)), 1e-16))
+        if self.split is None:
+            return whole
+        return whole + math.log(_share_left(whole, self._moments(c, self.split)[0]))
 
     def _aim_tilt(self, epsilon=None):
         """Saddle, spread, and a rough epsilon or log delta. epsilon : about that of log_delta, if it is known better."""
@@ -286,6 +287,11 @@ class _Solver:
             if value < lead - 32:
                 break
         return best[1]
+
+
+def _share_left(log_whole, log_bulk):
+    """1 - bulk / whole, above 0: both are known to a few digits."""
+    return max(-math.expm1(min(log_bulk - log_whole, 0.0)), 1e-16)
 
 
 @inside_floats()

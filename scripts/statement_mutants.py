@@ -1087,6 +1087,13 @@ _TABLE["test_accountant_theorems.py"] = {
     ],
 }
 
+_TABLE["test_lattice.py"] = {
+    "test_runs_with_a_large_loss_are_summed_without_the_others": [
+        ("split at twice the loss", "one.index_above(solver.split)", "one.index_above(2 * solver.split)"),
+        ("delta 1% larger", "direct = above @ value", "direct = 1.01 * (above @ value)"),
+    ],
+}
+
 _TABLE["test_rare.py"] = {
     "test_three_rounds_by_direct_integration": [
         ("noise 1% larger", "mixtures.binomial(k, q, sigma)\n    bracket = rare.side_log_delta(mixture", "mixtures.binomial(k, q, sigma)\n    bracket = rare.side_log_delta(mixtures.binomial(k, q, 1.01 * sigma)"),
