@@ -258,4 +258,5 @@ def dplib_state():
     """Version and a hash of the source: which code the numbers belong to."""
     import dplib
 
-    return f"{dplib.__version__} (source {source_digest(root=Path(dplib.__file__).parent.parent)})"
+    measured = Path(dplib.__file__).resolve().parent.parent
+    return f"{dplib.__version__} (source {source_digest(root=None if measured == ROOT else measured)})"

@@ -258,6 +258,9 @@ class _Solver:
 
     def _choose_period(self):
         """The tilt, of those near the saddle, with the shortest period: just above it moments of rare large losses explode."""
+        # delta is at most 1: where the tilted mass is far above it, as beside an atom of the largest loss, rounding is all.
+        while self._moment(self.c) - self.c * self.rough_epsilon > _MOST_LOSS:
+            self.c /= 2
         saddle_tilt, best = self.c, None
         for share in _SHARES:
             self.c = c = share * saddle_tilt

@@ -149,6 +149,15 @@ def test_infinite_losses_of_all_rounds_count_in_the_upper_bound_alone():
     assert after[1] == before[1]
 
 
+@pytest.mark.parametrize("rounds", [2, 3, 10])
+def test_losses_that_nearly_all_attain_their_maximum(rounds):
+    """Adding, two far modes: half of the mass has the largest loss. At epsilon = 0 both directions are the total variation."""
+    parts = [(mixtures.Mixture([0.0, 2.0], [0.5, 0.5], 0.3125), rounds)]
+    add, remove = (lattice.side_log_delta(parts, 0.0, direction, 1e-3) for direction in ("add", "remove"))
+    assert add.width < 1e-3 and remove.width < 1e-6
+    assert add.lower <= remove.upper and remove.lower <= add.upper
+
+
 def test_impossible_losses_are_refused_or_zero():
     """Adding: the loss of two rounds never exceeds twice -log p_0."""
     mixture = mixtures.binomial(1, 0.1, 1.0)

@@ -53,7 +53,7 @@ def test_digests_of_the_source_change(copy, monkeypatch):
     digests = {
         "study": lambda: study.versions()["dplib"],
         "properties": lambda: properties.fingerprint("test_properties.py"),
-        "benchmarks": common._dplib_state,
+        "benchmarks": common.dplib_state,
     }
     before = {name: digest() for name, digest in digests.items()}
     assert before == {name: digest() for name, digest in digests.items()}
