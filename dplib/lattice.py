@@ -259,8 +259,11 @@ class _Solver:
     def _choose_period(self):
         """The tilt, of those near the saddle, with the shortest period: just above it moments of rare large losses explode."""
         # delta is at most 1: where the tilted mass is far above it, as beside an atom of the largest loss, rounding is all.
+        least = self.c * 2.0**-60
         while self._moment(self.c) - self.c * self.rough_epsilon > _MOST_LOSS:
             self.c /= 2
+            if self.c < least:
+                raise NoBracketError("the lattice has too many rounds: the rounding of their masses alone exceeds delta")
         saddle_tilt, best = self.c, None
         for share in _SHARES:
             self.c = c = share * saddle_tilt
