@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from . import _progress, _tails
-from ._scipy import optimize, special
+from ._scipy import optimize
 from ._tails import binomial_quantile, posterior, published_exponents
 
 _UP = 1 + 1e-11  # covers the rounding of inner products of up to 10^6 terms
@@ -277,7 +277,7 @@ class _SumBound:
             pairs = np.log(np.exp(order * self.covariance) @ self.sizes)
             # E e^{order w_A} (1 + lambda Z), group by group.
             terms = order * (order - 1) / 2 * diagonal + np.logaddexp(alone, joint + pairs - math.log(self.top))
-            best = min(best, (special.logsumexp(terms) + self.need_rest) / order)
+            best = min(best, (float(np.logaddexp.reduce(terms)) + self.need_rest) / order)
         return best + 1e-9 * abs(best)
 
     def best(self):
