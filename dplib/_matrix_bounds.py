@@ -29,7 +29,7 @@ _FINER, _FINEST = 4, 1e-300  # attempts to pay for truncation, each ten thousand
 # e^epsilon beyond this leaves the range in which truncation can be paid for.
 LARGEST_EPSILON = 300.0
 _RAREST = 1e-250  # the least probability that a search gives the bad event
-_STEPS, _SECOND_STEPS = 7, 3  # of a search for delta_1, and of one beside a candidate that is known
+_STEPS, _SECOND_STEPS = 6, 3  # of a search for delta_1, and of one beside a candidate that is known
 _TINY = 1e-100  # a delta below it is not searched further
 _DEEP = -12.0  # log of the rows' delta over their part of delta below which it may be nothing but what is cut
 _ENOUGH, _FAR_OUT = 1e-3, 2e-4  # of log delta, above its least; and as a share of it
@@ -196,7 +196,8 @@ class Bounds:
                 break
             last = gap  # an end that stays twice counts half (Illinois)
             if gap < _DEEP and below is None:
-                x = max(min(self._guess(name, share, epsilon, math.exp(x)), x + gap), low)
+                guess = self._guess(name, share, epsilon, math.exp(x))
+                x = max(min(guess, x + gap) if math.isfinite(guess) else x + 2 * gap, low)
             elif math.isfinite(gap) and "no tail" in method:
                 x = goal + 1e-7  # the rows are the same at every delta
             else:

@@ -21,13 +21,14 @@ import numpy as np
 from . import _validate as check
 from ._scipy import special
 from ._tilt import log_kernel, saddle
-from .mixtures import EPS
+from .mixtures import EPS, log_sum_exp
 from .results import NoBracketError
 
 _LARGEST_EXPONENT = 680.0  # of a likelihood ratio
 _CELLS, _POINTS = (3000, 12_000), (2**16, 2**18)  # of the partition and of the lattice: at least, and where that is cheap
 _WORK = 2**19  # entries of a table that is cheap
 _MOST_WORK = 40_000_000  # and that may be asked for at all
+_NARROWEST = 1e-8  # of the largest loss: a period that is shorter, or a larger tilt, would be lost in rounding
 _BLOCK = 8  # cells taken together to steer by
 _CUT = 1e-7  # of the delta that matters: what is cut may cost so much
 _LOW = -10.0  # below it P has mass 1e-23 at most, and nothing is lost if that is moved up
@@ -101,7 +102,9 @@ class RowSum:
         dropped = beyond <= cut
         self.infinite = float(self.counts @ np.where(dropped, first, 0.0).sum(axis=1) + self.counts @ tails)
         self.first = np.where(dropped, 0.0, first)
-        reach = np.abs(np.where(dropped, 0.0, self.loss)).max()
+        reach = float(np.abs(np.where(dropped, 0.0, self.loss)).max())
+        self.most = float(self.counts @ np.where(self.first > 0, self.loss, self.loss[:, :1]).max(axis=1))  # no sum exceeds it
+        self.reach = max(reach, 1e-290)
         self.shift = 64 * EPS * self.rounds * min(reach, 1.0) + 8 * EPS * reach * self.rounds  # rounding of the losses
         with np.errstate(divide="ignore"):
             self.log_first = np.log(self.first)
@@ -128,7 +131,7 @@ class RowSum:
 
     def guess(self, epsilon):
         """About the log of delta at `epsilon`, without what is cut: to steer a search, no bound."""
-        if not self.rounds:
+        if not self.rounds or epsilon >= self.most:
             return -math.inf
         c = saddle(self._moments, epsilon=epsilon)
         return self._moments(c)[0] - c * epsilon + log_kernel(c)
@@ -138,19 +141,22 @@ class RowSum:
         if not self.rounds:
             return 0.0
         at = epsilon - self.shift
+        if at >= self.most:
+            return self.infinite * (1 + 1e-9)
         return self._composed(saddle(self._moments, epsilon=at))(at)
 
     def epsilon(self, delta):
         """An epsilon >= 0 at which delta is at most `delta`, the smallest up to 1e-7 of it."""
         if not self.rounds:
             return 0.0
-        if not self.infinite < delta:
+        if not self.infinite * (1 + 1e-9) < delta:
             raise NoBracketError("what is cut is more than delta")
         c = saddle(self._moments, log_delta=math.log(delta))
         bound = self._composed(c)
         if bound(-self.shift) <= delta:
             return 0.0
         low, high = 0.0, max((self._moments(c)[0] - math.log(delta) + log_kernel(c)) / c, 1e-12)
+        high = min(high, 2 * max(self.most + self.shift, 1e-12))
         for _ in range(100):
             if bound(high - self.shift) <= delta:
                 break
@@ -164,9 +170,10 @@ class RowSum:
 
     def _composed(self, c):
         """The function epsilon -> upper bound of delta, sharp near the saddle of c."""
+        c = min(c, 1 / (_NARROWEST * self.reach))
         log_moment, mean, variance = self._moments(c)
         (below, _), (above, order) = (self._outside(c, log_moment, mean, variance, side) for side in (-1, 1))
-        points, width = self.points, (above - below) / self.points
+        points, width = self.points, max(above - below, _NARROWEST * self.reach) / self.points
         # The tilted lattice laws, each with sum one; the logs of their moments add up to `scale`, at c + order to `far`.
         place = self.loss / width
         index = np.floor(place)
@@ -178,10 +185,9 @@ class RowSum:
         up = masses * share * np.exp(c * width * (index + 1 - place))
         total = (down + up).sum(axis=1)
         scale = float(self.counts @ (top[:, 0] + np.log(total)))
-        rise = order * width * (index - index.max())
-        raised = (np.exp(rise) * (down + up * math.exp(min(order * width, 700.0)))).sum(axis=1) / total
         with np.errstate(divide="ignore"):
-            far = float(self.counts @ np.log(raised)) + order * width * float(index.max()) * self.rounds
+            raised = order * width * index + np.log(down + up * math.exp(min(order * width, 700.0)))
+        far = float(self.counts @ (log_sum_exp(raised) - np.log(total)))
         cell = index.astype(np.int64) % points
         spectrum = None
         for row in range(len(masses)):
@@ -197,11 +203,13 @@ class RowSum:
         lost = math.exp(min(far - order * above + 1e-9 * (1 + abs(far)), 0.0))
 
         def bound(epsilon):
+            if epsilon >= self.most:
+                return self.infinite * (1 + 1e-9)
             used = slice(int(np.searchsorted(sums, epsilon, "right")), None)
             gap = sums[used] - epsilon
             kernel = np.exp(-c * gap) * -np.expm1(-gap)
             value = float(kernel @ law[used] + error * kernel.sum()) + lost
-            exponent = scale - c * epsilon + math.log(value) + 4 * EPS * (abs(scale) + c * abs(epsilon)) + 1e-10
+            exponent = scale - c * epsilon + math.log(max(value, 1e-300)) + 4 * EPS * (abs(scale) + c * abs(epsilon)) + 1e-10
             return min(math.exp(min(exponent, 0.0)) + self.infinite * (1 + 1e-9), 1.0)
 
         return bound
