@@ -218,7 +218,7 @@ class Bounds:
             value = max(law.delta(epsilon) for _, law in sums)
             # Its part of delta; all of it where the past reveals nothing.
             return math.log(max(value, 1e-320)) + math.log(delta / left) + 1e-9, _method(sums)
-        raise NoBracketError("the truncation of the row laws cannot be made small enough at so large an epsilon")
+        return math.inf, ""
 
     def _guess(self, name, share, epsilon, delta):
         """`_goal` without what the compositions cut."""
