@@ -28,12 +28,12 @@ def composed(pairs, direction, least):
     pairs : list of (Mixture, count). least : the delta beside which others are nothing.
     """
     different, rare = len(accounting.merged(pairs)), _participations(pairs) <= _RARE
-    if rare or 1 < different <= _DIFFERENT:
-        try:
-            return RowSum(pairs, direction, least)
-        except NoBracketError:
-            pass
-    return Accounted(pairs, direction, not rare)
+    if not (rare or 1 < different <= _DIFFERENT):
+        return Accounted(pairs, direction)
+    try:
+        return RowSum(pairs, direction, least)
+    except NoBracketError:
+        return Accounted(pairs, direction, asked=False)
 
 
 class Accounted:

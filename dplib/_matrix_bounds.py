@@ -121,7 +121,7 @@ class Bounds:
         sums = []
         for rows in groups:
             # A mean loss of E[loss] >= E[sensitivity]^2 / (2 sigma^2) a row: hopeless, and slow to compute.
-            if self.direction != "add" and _composed_rows.mean_loss(rows.pairs) > 4 * LARGEST_EPSILON:
+            if _composed_rows.mean_loss(rows.pairs) > 4 * LARGEST_EPSILON:
                 raise conditional.void()
             sums.append((rows, _composed_rows.composed(rows.pairs, self.direction, left)))
         self._last[key] = delta_1, sums

@@ -17,6 +17,7 @@ from .results import NoBracketError, UpperEnd
 METHODS = ("auto", "renyi")
 _TOLERANCE = 3e-9
 _BOUND_TOLERANCE = 1e-4  # where epsilon itself is but an upper bound
+_STEP_DOWN, _MOST_STEPS_DOWN = 8e-4, 60
 _ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # of a rough Renyi bound
 _STEPS, _FARTHEST = 6, 5e-4  # in log noise, from what delta asks for to what epsilon does
 _BLURRED = 0.2
@@ -49,8 +50,8 @@ def calibrate(
 
     A noise multiplier that is proved to be enough is an `UpperEnd`: its digits are rounded up when it is printed.
 
-    For a `MatrixMechanism` it is the upper bound of epsilon at `delta` that meets `epsilon`, and one that is
-    smaller by 1e-4 would not; "auto" only. Cost: about ten times its `epsilon`.
+    For a `MatrixMechanism` it is the upper bound of epsilon at `delta` that meets `epsilon`, and with a noise multiplier
+    that is smaller by 1e-3 it would not; "auto" only. Cost: about twenty times its `epsilon`.
 
     For `BallsInBins` the method, and with it what is promised, is one of its own:
 
@@ -136,6 +137,13 @@ def effective_noise(sampling_probability, steps, epsilon, delta, *, direction="b
     return float(noise[0]) if scalar else noise.reshape(rates.shape)
 
 
+def _no_noise(epsilon, delta):
+    return ValueError(
+        "epsilon and delta must not be met by every noise multiplier: no noise is needed for "
+        f"epsilon={epsilon!r}, delta={delta!r}"
+    )
+
+
 def _extrapolated(known, x):
     """Value at x of the polynomial through the last known points; None where it is no guide."""
     places, values = zip(*known)
@@ -164,10 +172,7 @@ class _Solver:
                 direction == "add" and renyi.to_delta(lambda order: -log_floor, epsilon).upper <= delta
             )
         if no_noise:
-            raise ValueError(
-                "epsilon and delta must not be met by every noise multiplier: no noise is needed for "
-                f"epsilon={epsilon!r}, delta={delta!r}"
-            )
+            raise _no_noise(epsilon, delta)
 
     def at(self, log_noise):
         return dataclasses.replace(self.mechanism, noise_multiplier=UpperEnd(math.exp(log_noise)))
@@ -305,15 +310,18 @@ def _smallest(excess, x, slope, tolerance, blur=lambda: 0.0):
 def _calibrated_bound(mechanism, epsilon, delta, direction):
     """The `MatrixMechanism` with the smallest noise whose upper bound on epsilon meets the target."""
     norm = float(np.max(mechanism.encoder.column_norms()))
+    # Without noise the loss is infinite for whoever takes part; added, it is that of never taking part.
+    columns = -(-mechanism.encoder.columns // mechanism.min_separation)
+    rate = mechanism.min_separation * mechanism.sampling_probability
+    log_none = columns * math.log1p(-rate) if rate < 1 else -math.inf
+    if mechanism.tail_bound == "best" and -math.expm1(min(log_none + (epsilon if direction == "add" else 0.0), 0.0)) <= delta:
+        raise _no_noise(epsilon, delta)
     at = lambda candidate, x: dataclasses.replace(candidate, noise_multiplier=UpperEnd(math.exp(x)))
 
     def excess(x, candidate):
         """log of the bound over the target (its sign where a logarithm is infinite)."""
         if x < math.log(1e-9 * norm):
-            raise ValueError(
-                "epsilon and delta must not be met by every noise multiplier: no noise is needed for "
-                f"epsilon={epsilon!r}, delta={delta!r}"
-            )
+            raise _no_noise(epsilon, delta)
         progress.update(1)
         try:
             found = at(candidate, x).epsilon(delta, direction).upper
@@ -332,6 +340,11 @@ def _calibrated_bound(mechanism, epsilon, delta, direction):
         # With one tail bound and one share, epsilon is smooth.
         fixed = at(mechanism, x).with_best_tail(delta, direction)
         x, _ = _smallest(partial(excess, candidate=fixed), x, -_USUAL_SLOPE, 0.9 * _BOUND_TOLERANCE)
+        # Another candidate may need less; at the end they all count.
+        for _ in range(_MOST_STEPS_DOWN):
+            if excess(x, mechanism) > 0 or excess(x - _STEP_DOWN, mechanism) > 0:
+                break
+            x -= _STEP_DOWN
         while excess(x, mechanism) > 0:
             x += _BOUND_TOLERANCE
     return at(mechanism, x)
