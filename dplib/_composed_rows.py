@@ -1,10 +1,10 @@
 """Upper bounds on the composed rows of a matrix mechanism.
 
-Rows that hardly ever hold a participation, and up to 160 different ones, are summed on one lattice, in a fixed
-amount of work (`_row_sum`). Others go to the accountants. Where the noise is too small for the one, or the
-others refuse, convexity is enough: the rows are a mixture over who takes part where. Without any participation both laws agree; with some,
-the Gaussian pair of the largest sensitivities dominates [M-B]; and the hockey-stick divergence is convex in
-the pair. So
+Different rows that are not too many, or hardly ever hold a participation, are summed on one lattice, in a fixed
+amount of work (`_row_sum`). Others, and those that are all alike, go to the accountants. Where the noise is
+too small for the one, or the others refuse, convexity is enough: the rows are a mixture over who takes part
+where. Without any participation both laws agree; with some, the Gaussian pair of the largest sensitivities
+dominates [M-B]; and the hockey-stick divergence is convex in the pair. So
 
     delta(epsilon) <= P(any participation) * delta of that Gaussian pair.
 """
@@ -19,7 +19,8 @@ from ._row_sum import RowSum
 from .results import NoBracketError
 
 _TOLERANCE = 1e-4  # width of the accountants' brackets that is good enough next to the tail bounds
-_DIFFERENT, _RARE = 160, 8.0  # different rows, or expected participations, up to which one lattice is quick
+# Up to so many different rows, and rows, or expected participations, one lattice is quick, and close enough.
+_DIFFERENT, _ROUNDS, _RARE = 160, 1000, 8.0
 
 
 def composed(pairs, direction, least):
@@ -27,8 +28,9 @@ def composed(pairs, direction, least):
 
     pairs : list of (Mixture, count). least : the delta beside which others are nothing.
     """
-    different, rare = len(accounting.merged(pairs)), _participations(pairs) <= _RARE
-    if not (rare or 1 < different <= _DIFFERENT):
+    different, rounds = len(accounting.merged(pairs)), sum(count for _, count in pairs)
+    few = different <= _DIFFERENT and rounds <= _ROUNDS
+    if different <= 1 or not (few or _participations(pairs) <= _RARE):
         return Accounted(pairs, direction)
     try:
         return RowSum(pairs, direction, least)

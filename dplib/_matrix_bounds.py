@@ -91,7 +91,7 @@ class Bounds:
     def _epsilon(self, name, share, delta):
         for finer in range(_FINER):
             sums = self._composed(name, share, delta, finer)
-            left = (1 - _MARGIN) * (delta - max(rows.delta_1 for rows, _ in sums))
+            left = _left(sums, delta)
             value = max(law.epsilon(left) for _, law in sums)
             if value > LARGEST_EPSILON:
                 raise conditional.void()
@@ -212,7 +212,7 @@ class Bounds:
         """(log of the delta of which the rows at `delta` would use up their part, how)."""
         for finer in range(_FINER):
             sums = self._composed(name, share, delta, finer)
-            left = (1 - _MARGIN) * (delta - max(rows.delta_1 for rows, _ in sums))
+            left = _left(sums, delta)
             if not self._is_paid(sums, epsilon, left):
                 continue
             value = max(law.delta(epsilon) for _, law in sums)
@@ -223,6 +223,12 @@ class Bounds:
     def _guess(self, name, share, epsilon, delta):
         """`_goal` without what the compositions cut."""
         return max(law.guess(epsilon) for _, law in self._composed(name, share, delta, 0)) - math.log1p(-share)
+
+
+def _left(sums, delta):
+    """What the bad event, and truncation where there is any, leave of delta."""
+    left = delta - max(rows.delta_1 for rows, _ in sums)
+    return (1 - _MARGIN) * left if any(rows.slack for rows, _ in sums) else left
 
 
 def _between(low, high, below, above):

@@ -216,7 +216,7 @@ def test_far_out_deltas_take_few_steps(monkeypatch):
     encoder = matrices.optimal_counting(64)
     run = MatrixMechanism(encoder, 10 * float(encoder.column_norms()[0]), 1 / 64, tail_bound="joint", tail_share=0.1)
     found = run.delta(3.0, "remove").upper
-    assert found < 1e-50 and len(built) <= 8
+    assert found < 1e-50 and len(built) <= 12
     assert run.epsilon(found, "remove").upper == pytest.approx(3.0, rel=1e-3)
 
 
@@ -247,12 +247,18 @@ def test_the_best_bound_is_the_smallest_one():
         assert fixed.tail_bound != "best" and fixed.epsilon(1e-6, "remove").upper == best
 
 
-def test_too_little_noise_is_an_error_with_the_reason():
+def test_with_hardly_any_noise_counting_participations_still_answers():
+    """"best" has an answer at any noise; a tail bound by itself says why it has none."""
     for encoder in (matrices.optimal_counting(32), matrices.binary_tree(32), matrices.dense(COUNTING.entries())):
+        run = MatrixMechanism(encoder, 0.01, 0.1)
+        found = run.epsilon(1e-6)
+        assert found.upper > 1e4 and found.method == "participations counted"
+        assert run.delta(found.upper).upper <= 1e-6 * (1 + 1e-6)
         with pytest.raises(NoBracketError, match="tail bound is void|truncation"):
-            MatrixMechanism(encoder, 0.01, 0.1).epsilon(1e-6)
+            dataclasses.replace(run, tail_bound="joint").epsilon(1e-6)
     with pytest.raises(NoBracketError, match="epsilon above 300"):
-        MatrixMechanism(COUNTING, 1.0, 0.1).delta(301.0)
+        MatrixMechanism(COUNTING, 1.0, 0.1, tail_bound="joint").delta(301.0)
+    assert MatrixMechanism(COUNTING, 1.0, 0.1).delta(301.0).upper < 1e-30
 
 
 # ------------------------------------------------------------------ checkpoints
@@ -389,37 +395,19 @@ def test_bad_encoders_are_refused_when_they_are_made(entry):
             matrices.dense(bad)
 
 
-def test_far_out_a_renyi_bound_replaces_the_accountants(monkeypatch):
-    """Upper bound of what they would say, only where that is nothing beside delta_1, and few questions to them."""
-    pairs = [(mixtures.binomial(1, 0.01, 0.8), 40)]
-    bound = _composed_rows._negligible(pairs, 25.0, "remove", 1e-3)
-    assert accounting.delta(pairs, 25.0, "remove").lower <= bound < 1e-3 * math.exp(-25)
-    assert _composed_rows._negligible(pairs, 25.0, "remove", 1e-60) is None
-    assert _composed_rows._negligible(pairs, 2.0, "remove", 0.4) is None
-    # Already the Gaussian pair of the largest sensitivity is enough, at any epsilon.
-    pairs = [(mixtures.binomial(1, 0.5, 3.0), 40)]
-    bound = _composed_rows._negligible(pairs, 19.9, "add", 1e-2)
-    assert accounting.delta(pairs, 19.9, "remove").lower <= bound < 1e-2 * math.exp(-25)
-    mechanism = MatrixMechanism(matrices.tree_restarts(16, 4), 3.0, 2e-4, tail_bound="pooled")
-    asked = []
-    monkeypatch.setattr(_composed_rows.Composed, "_asked", counted(_composed_rows.Composed._asked, asked))
-    assert mechanism.delta(60.0).upper < 1e-12
-    assert len(asked) <= 6
-
-
-def counted(method, calls):
-    """The method, which leaves a mark in `calls` each time."""
-    return lambda *arguments: calls.append(1) or method(*arguments)
+@pytest.fixture
+def compositions(monkeypatch):
+    """A list with one mark for each composition of rows."""
+    made, compose = [], _composed_rows.composed
+    monkeypatch.setattr(_composed_rows, "composed", lambda *arguments: made.append(1) or compose(*arguments))
+    return made
 
 
 @pytest.mark.parametrize("noise", [300.0, 1000.0, 2150.0])
-def test_where_delta_leaves_the_floats_a_renyi_bound_answers(noise, monkeypatch):
-    """Without the contour, which would work for minutes on a delta far below the smallest float."""
-    asked = []
-    monkeypatch.setattr(_composed_rows.Composed, "_asked", counted(_composed_rows.Composed._asked, asked))
-    bound = MatrixMechanism(matrices.optimal_counting(8), noise, 0.3).delta(0.25)
-    assert bound.upper < 1e-200 and len(asked) <= 2
-    assert "rows by Renyi or convexity" in bound.method
+def test_where_delta_leaves_the_floats_no_rows_are_composed(noise, compositions):
+    """Counting participations is enough there: nobody needs a smaller delta."""
+    assert MatrixMechanism(matrices.optimal_counting(8), noise, 0.3).delta(0.25).upper < 1e-100
+    assert not compositions
 
 
 @pytest.mark.parametrize(
@@ -430,17 +418,63 @@ def test_where_delta_leaves_the_floats_a_renyi_bound_answers(noise, monkeypatch)
         (MatrixMechanism(matrices.tree_restarts(8, 2), 16.8, 0.02), 0.027, 7.4540e-8),
     ],
 )
-def test_large_noise_takes_few_questions(mechanism, epsilon, before, monkeypatch):
-    """Renyi bounds steer the search for the bad event: the accountants are asked at its end, and the bound is as good."""
-    asked = []
-    monkeypatch.setattr(_composed_rows.Composed, "_asked", counted(_composed_rows.Composed._asked, asked))
-    bound = mechanism.delta(epsilon)
-    assert bound.upper < 1.01 * before and "Renyi" not in bound.method
-    assert 1 <= len(asked) <= 4
+def test_large_noise_takes_few_compositions(mechanism, epsilon, before, compositions):
+    assert mechanism.delta(epsilon).upper < 1.02 * before
+    assert len(compositions) <= 20
+
+
+def test_work_has_a_budget_at_any_noise_and_rate(compositions, monkeypatch):
+    """Rows of up to 64 rounds never go to an accountant unless all are alike, and few of them are composed."""
+    alike = lambda pairs: len(accounting.merged(pairs)) == 1
+    for question in ("delta", "epsilon"):
+        ask = getattr(accounting, question)
+
+        def guarded(pairs, *arguments, ask=ask, **options):
+            assert isinstance(pairs, mixtures.Mixture) or alike(pairs)
+            return ask(pairs, *arguments, **options)
+
+        monkeypatch.setattr(accounting, question, guarded)
+    rng = np.random.default_rng(17)
+    for number in range(24):
+        encoder = (COUNTING, matrices.binary_tree(8), matrices.optimal_counting(12, 3))[number % 3]
+        run = MatrixMechanism(encoder, 10 ** rng.uniform(-2, 6), 10 ** rng.uniform(-9, 0))
+        compositions.clear()
+        run.epsilon(10 ** rng.uniform(-9, -2), "remove")
+        assert len(compositions) <= 8
+        compositions.clear()
+        run.delta(10 ** rng.uniform(-2, 2), "remove")
+        assert len(compositions) <= 45
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
-def test_where_no_accountant_closes_convexity_answers(direction, monkeypatch):
+def test_epsilon_of_delta_is_epsilon(direction):
+    """Both questions have the same candidates."""
+    rng = np.random.default_rng(23)
+    for number in range(9):
+        encoder = (COUNTING, matrices.binary_tree(8), matrices.optimal_counting(12, 3))[number % 3]
+        noise = float(encoder.column_norms().max()) * 10 ** rng.uniform(-0.2, 1.2)
+        run = MatrixMechanism(encoder, noise, 10 ** rng.uniform(-5, -0.5), tail_bound=("best", "published")[number % 2])
+        epsilon = 10 ** rng.uniform(-2, 0.8)
+        delta = run.delta(epsilon, direction).upper
+        if 1e-100 < delta < 1:
+            assert run.epsilon(delta, direction).upper <= epsilon * (1 + 1e-6)
+
+
+def test_less_sampling_never_costs_more():
+    """[M-p] The smallest bound never falls as p rises, though it changes its kind on the way."""
+    kinds = set()
+    for encoder, noise in ((matrices.binary_tree(4), 1.0), (matrices.binary_tree(8), 8.0), (COUNTING, 1.5)):
+        last = 0.0
+        for p in np.geomspace(1e-6, 0.3, 7):
+            found = MatrixMechanism(encoder, noise, float(p)).epsilon(1e-6, "remove")
+            kinds.add(found.method)
+            assert found.upper >= last * (1 - 1e-6)
+            last = found.upper
+    assert len(kinds) > 2
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_where_no_accountant_closes_convexity_answers(direction):
     """The bound holds wherever an accountant answers, and is exact for one round of one sensitivity that is certain."""
     random = np.random.default_rng(3)
     for _ in range(6):
@@ -448,30 +482,33 @@ def test_where_no_accountant_closes_convexity_answers(direction, monkeypatch):
             (mixtures.Mixture([0, *np.sort(random.uniform(0.3, 2, 2))], [1 - p, 0.3 * p, 0.7 * p], 1.0), int(random.integers(1, 4)))
             for p in 10 ** random.uniform(-3, -0.5, 3)
         ]
+        stuck = _composed_rows.Accounted(pairs, direction, asked=False)
         for epsilon in (0.0, 0.3, 2.0):
             least = accounting.delta(pairs, epsilon, direction).lower  # 0 where added rows cannot lose so much
-            bound = math.exp(_composed_rows._log_delta(pairs, epsilon))
+            bound = stuck.delta(epsilon)
             assert least <= bound and (direction == "add" or bound < 1e11 * least)
-        stuck = _composed_rows.Composed()
-        stuck.hopeless = True
         for delta in (1e-2, 1e-6):
-            found = stuck.epsilon(pairs, delta, direction, 1e-6)
+            found = stuck.epsilon(delta)
             assert found >= accounting.epsilon(pairs, delta, direction).lower
-            assert found == 0 or math.exp(_composed_rows._log_delta(pairs, found)) == pytest.approx(delta, rel=1e-8)
-    sure = [(mixtures.Mixture([1.5], [1.0], 1.0), 4)]
-    assert math.exp(_composed_rows._log_delta(sure, 1.0)) == pytest.approx(gaussian.delta(3.0, 1.0), rel=1e-10)
-    assert _composed_rows._log_delta([(mixtures.binomial(1, 0.0, 1.0), 3)], 1.0) == -math.inf
-    # One refusal is enough for a whole question.
-    asked = []
+            assert found == 0 or stuck.delta(found) == pytest.approx(delta, rel=1e-8)
+    sure = _composed_rows.Accounted([(mixtures.Mixture([1.5], [1.0], 1.0), 4)], direction, asked=False)
+    assert sure.delta(1.0) == pytest.approx(gaussian.delta(3.0, 1.0), rel=1e-10)
+    assert _composed_rows.Accounted([(mixtures.binomial(1, 0.0, 1.0), 3)], direction).delta(1.0) == 0
+
+
+def test_an_accountant_that_refuses_leaves_it_to_convexity(monkeypatch):
+    pairs = [(mixtures.binomial(1, 0.1, 1.0), 4)]
+    rows, by_convexity = (_composed_rows.Accounted(pairs, "remove", asked) for asked in (True, False))
+    assert rows.delta(0.5) < by_convexity.delta(0.5) and rows.epsilon(1e-3) < by_convexity.epsilon(1e-3)
 
     def refuses(*arguments, **options):
-        asked.append(arguments)
         raise NoBracketError("too hard")
 
-    monkeypatch.setattr(_composed_rows.accounting, "delta", refuses)
-    mechanism = MatrixMechanism(matrices.optimal_counting(20), 30.0, 4.5e-6)  # too many rows for a cheap bound
-    bound = mechanism.delta(0.4, direction)
-    assert len(asked) == 1 and 0 < bound.upper < 1e-3
+    ask = accounting.epsilon
+    alone = lambda pair, *rest, **options: ask(pair, *rest, **options) if isinstance(pair, mixtures.Mixture) else refuses()
+    monkeypatch.setattr(accounting, "delta", refuses)
+    monkeypatch.setattr(accounting, "epsilon", alone)
+    assert rows.delta(0.5) == by_convexity.delta(0.5) and rows.epsilon(1e-3) == by_convexity.epsilon(1e-3)
 
 
 @pytest.mark.parametrize("p, count", [(1e-3, 1), (1e-7, 3), (0.3, 4)])
@@ -480,12 +517,11 @@ def test_the_bound_by_convexity_is_rounded_to_the_safe_side(p, count, monkeypatc
     asked = []
     answer = lambda pair, delta, side: asked.append(delta) or Bracket(1.0, 2.0, "stub")
     monkeypatch.setattr(_composed_rows.accounting, "epsilon", answer)
-    stuck = _composed_rows.Composed()
-    stuck.hopeless = True
+    stuck = _composed_rows.Accounted([(mixtures.binomial(1, p, 1.0), count)], "remove", asked=False)
     with mpmath.workdps(40):
         taken = 1 - (1 - mpmath.mpf(p)) ** count
         for delta in np.geomspace(1e-290, 0.5 * float(taken), 60):
-            assert stuck.epsilon([(mixtures.binomial(1, p, 1.0), count)], float(delta), "remove", 1e-6) == 2.0
+            assert stuck.epsilon(float(delta)) == 2.0
             assert 0.99999 < asked[-1] * taken / mpmath.mpf(float(delta)) < 1
 
 
@@ -499,37 +535,28 @@ def test_the_mean_loss_is_bounded_from_below():
 
 
 def test_truncation_costs_most_when_adding(monkeypatch):
-    """A mass left out of P lowers e^epsilon P: delta_1, the rows' delta and e^epsilon times that mass add up."""
-    pairs = [(mixtures.binomial(1, 0.1, 1.0), 5)]
-    rows = SimpleNamespace(pairs=pairs, delta_1=1e-4, slack=1e-3, tail_bound="stub")
-    monkeypatch.setattr(conditional, "rows", lambda *arguments, **options: [rows])
-    run, epsilon = MatrixMechanism(COUNTING, 1.0, 0.1), 0.4
-    for direction, cost in (("remove", 1e-3), ("add", 1e-3 * math.exp(epsilon))):
-        total, value, _, cheap = run._total(1e-4, epsilon, direction, "joint", None, _composed_rows.Composed())
-        assert not cheap
-        assert value == pytest.approx(accounting.delta(pairs, epsilon, direction).upper, rel=1e-4)
-        assert total == pytest.approx(1e-4 + value + cost, rel=1e-12)
+    """A mass left out of P lowers e^epsilon P: it has to fit, times that, into what is set aside, else it is made smaller."""
+    pairs, asked = [(mixtures.binomial(1, 0.1, 1.0), 5)], []
+
+    def rows(*arguments, slack, **options):
+        asked.append(slack)
+        return [SimpleNamespace(pairs=pairs, delta_1=1e-4, slack=8 * slack, tail_bound="stub")]
+
+    monkeypatch.setattr(conditional, "rows", rows)
+    run = MatrixMechanism(COUNTING, 1.0, 0.1, tail_bound="joint")
+    for direction in ("remove", "add"):
+        asked.clear()
+        delta = 1e-3  # four fifths of what is set aside, times e^epsilon, is too much
+        found = run.epsilon(delta, direction).upper
+        assert found == pytest.approx(accounting.epsilon(pairs, (1 - 1e-5) * 0.9e-3, direction).upper, rel=1e-4)
+        assert (min(asked) < 1e-12) == (direction == "add")
 
 
-def test_a_void_delta_is_not_searched_for(monkeypatch):
-    """With hardly any noise delta is 1: one composition for each tail bound, and no second share of delta."""
-    asked, compose = [], accounting.delta
-
-    def counted(*arguments, **options):
-        asked.append(arguments)
-        return compose(*arguments, **options)
-
-    monkeypatch.setattr(accounting, "delta", counted)
+def test_a_void_delta_is_not_searched_for(compositions):
+    """With hardly any noise delta is 1, and no tail bound is asked twice."""
     mechanism = MatrixMechanism(matrices.optimal_counting(16), 0.1, 0.6)
-    assert mechanism.delta(0.05).upper == 1.0
-    assert 0 < len(asked) <= len(conditional.candidates(mechanism.encoder, 1))
-
-
-def test_hardly_any_noise_needs_no_orders(monkeypatch):
-    """One row alone costs far more than delta_1: Renyi orders, which take long there, are not asked."""
-    monkeypatch.setattr(_composed_rows.renyi, "composition_curve", lambda *arguments: pytest.fail("asked"))
-    pairs = [(mixtures.binomial(1, 1e-3, 1e-3), 3)]
-    assert _composed_rows._negligible(pairs, 222.0, "remove", 1e-6) is None
+    assert 0.999 < mechanism.delta(0.05).upper <= 1.0
+    assert len(compositions) <= len(conditional.candidates(mechanism.encoder, 1))
 
 
 def test_a_bad_event_that_is_too_rare_is_refused():
@@ -539,4 +566,4 @@ def test_a_bad_event_that_is_too_rare_is_refused():
     with pytest.raises(NoBracketError, match="the least"):
         conditional.published_tail(COUNTING, 4.0, 0.1, 1e-310)
     with pytest.raises(NoBracketError, match="1e-300 is the least"):
-        MatrixMechanism(matrices.identity(3), 1.0, 0.1).epsilon(5e-324)
+        MatrixMechanism(matrices.identity(3), 1.0, 0.1, tail_bound="joint").epsilon(5e-324)
