@@ -424,6 +424,10 @@ _TABLE["test_matrix_mechanism.py"] = {
         ("epsilon 40% smaller", "exact.delta(bound, direction)", "exact.delta(0.6 * bound, direction)"),
         ("noise halved in the truth", "truth.all_modes(encoder, sigma, p", "truth.all_modes(encoder, sigma / 2, p"),
     ],
+    "test_less_sampling_never_costs_more": [
+        ("more sampling never costs more", "found.upper >= last", "found.upper <= last"),
+        ("it costs ten times as much", "found.upper >= last", "found.upper >= 10 * last"),
+    ],
 }
 
 _TABLE["test_domination_runs.py"] = {
@@ -1147,6 +1151,33 @@ _TABLE["test_lognormal.py"] = {
     "test_reference_values": [
         ("inner product 1% larger", 'bracket(row["b"], d,', 'bracket(row["b"], 1.01 * d,'),
         ("directions swapped", 'd, row["eps"], side)', 'd, row["eps"], "add")'),
+    ],
+}
+
+_TABLE["test_few_participations.py"] = {
+    "test_counting_participations_bounds_the_truth": [
+        ("noise 50% larger", "Few(encoder, sigma, p, 1), truth", "Few(encoder, 1.5 * sigma, p, 1), truth"),
+        ("half of the sampling", "Few(encoder, sigma, p, 1), truth", "Few(encoder, sigma, p / 2, 1), truth"),
+    ],
+    "test_norms_bound_every_set_of_columns": [
+        ("1% smaller", "few._norms(np.array([float(k)]))[0]", "0.99 * few._norms(np.array([float(k)]))[0]"),
+        ("one participation fewer", "few._norms(np.array([float(k)]))", "few._norms(np.array([float(k - 1)]))"),
+    ],
+    "test_never_above_the_simple_bound": [
+        ("more than m participations are free", "stats.binom.sf(m, n, p) + rest", "rest"),
+        ("sampling counted twice", "stats.binom.sf(m, n, p) + rest", "stats.binom.sf(m, n, p) + some * rest"),
+    ],
+    "test_one_participation_by_moments_bounds_the_truth": [
+        ("half of the sampling", "Few(encoder, sigma, p, 1)._once", "Few(encoder, sigma, p / 2, 1)._once"),
+        ("noise 50% larger", "Few(encoder, sigma, p, 1)._once", "Few(encoder, 1.5 * sigma, p, 1)._once"),
+    ],
+    "test_moments_are_sums_over_tuples": [
+        ("noise 1% larger", "_tuple_sums(gram))", "_tuple_sums(gram / 1.01**2))"),
+        ("pairs that repeat", "combinations(rounds, 2)", "product(rounds, repeat=2)"),
+    ],
+    "test_less_sampling_is_never_worse": [
+        ("more sampling is never worse", "assert less <= more * (1 + 1e-8)", "assert more <= less * (1 + 1e-8)"),
+        ("half at least", "assert less <= more * (1 + 1e-8)", "assert less <= 0.5 * more"),
     ],
 }
 

@@ -90,6 +90,9 @@ DOMINATION = {
     "M-Alg1": [(RUNS, "test_mmcc_holds_for_adaptive_inputs")],
     "M-Alg2": [(BINS, "test_tail_exponents_are_exceeded_as_rarely_as_they_say")],
     "M-4.3": [(RUNS, "test_mmcc_holds_for_adaptive_inputs"), (BINS, "test_mmcc_is_above_what_a_line_shows")],
+    "M-few": [(RUNS, "test_counting_participations_holds_for_adaptive_inputs")],
+    "M-once": [(RUNS, "test_counting_participations_holds_for_adaptive_inputs")],
+    "M-p": [(RUNS, "test_less_sampling_costs_less")],
     "A-10": [(BINS, "test_row_laws_dominate")],
     "A-11": [(BINS, "test_tail_exponents_are_exceeded_as_rarely_as_they_say")],
     "A-12": [

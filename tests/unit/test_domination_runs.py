@@ -34,6 +34,7 @@ from property_cases import DIRECTIONS, answer, at_most, examples, logs
 from scipy import special, stats
 
 from dplib import MatrixMechanism, PoissonDPSGD, gaussian, matrices, renyi
+from dplib._few import Few
 from dplib.mixtures import Mixture, binomial, product
 
 directions = st.sampled_from(DIRECTIONS)
@@ -256,6 +257,33 @@ def test_mmcc_holds_for_adaptive_inputs(rounds, q, sigma, target, direction, see
     for tail in tails:
         bound = answer(MatrixMechanism(encoder, sigma, q, tail_bound=tail).epsilon, target, direction).upper
         assert stays_below(target, *ordered(present, absent, direction), math.exp(bound))
+
+
+@examples(25)
+@given(st.integers(2, 3), logs(1e-3, 0.9), logs(0.4, 6), epsilons, directions, seeds)
+def test_counting_participations_holds_for_adaptive_inputs(rounds, q, sigma, epsilon, direction, seed):
+    """[M-few], [M-once] delta of adaptive runs is below either bound, at any rate."""
+    rng, entries, _, _ = setting(seed, rounds, sigma)
+    ends = edges(-reach(entries), reach(entries), sigma, CELLS[rounds])
+    inputs = strategy(rng, ends, rounds)
+    present = averaged(entries, coins(rounds, q), inputs, sigma, ends)
+    absent = sequences(entries, (0,) * rounds, inputs, sigma, ends)
+    few = Few(matrices.dense(entries), sigma, q, 1)
+    for bound in (few.mixture.hockey_stick(epsilon, direction), few._once(epsilon)):
+        assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
+
+
+@examples(25)
+@given(st.integers(2, 3), logs(1e-3, 0.9), st.floats(0.05, 0.95), logs(0.4, 6), epsilons, directions, seeds)
+def test_less_sampling_costs_less(rounds, more, share, sigma, epsilon, direction, seed):
+    """[M-p] The pair of equal inputs at two rates, by quadrature, whatever the order."""
+    _, encoder, _, _ = setting(seed, rounds, sigma)
+    values = []
+    for q in (share * more, more):
+        chances = coins(rounds, q)
+        modes = np.array(list(chances)) @ encoder.T / sigma
+        values.append(modes_value(modes, list(chances.values()), epsilon, direction))
+    assert values[0].lower <= values[1].upper
 
 
 def evidence(above, past, q, sigma):

@@ -62,7 +62,7 @@ def test_norms_are_close_and_go_on_beyond_the_largest_count():
     encoder = matrices.optimal_counting(200)
     few, C = Few(encoder, 1.0, 0.1, 1), encoder.entries()
     for k in (1, 2, 5, 64):
-        assert few._norms(np.array([float(k)]))[0] == pytest.approx(np.linalg.norm(C[:, :k].sum(axis=1)), rel=0.01)
+        assert few._norms(np.array([float(k)]))[0] == pytest.approx(np.linalg.norm(C[:, :k].sum(axis=1)), rel=0.03)
     for k in (65, 128, 200):
         assert few._norms(np.array([float(k)]))[0] >= np.linalg.norm(C[:, :k].sum(axis=1))
     sums = _largest_sums(C.T @ C, 5)
