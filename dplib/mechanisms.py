@@ -6,8 +6,8 @@
 (with method="renyi" an UpperBound).
 
 Each class only says which dominating pair its rounds have; `accounting` does the rest.
-`MatrixMechanism` has no pair for its rounds but bounds on what the past reveals: its
-answers are `UpperBound`s. `BallsInBins` has one pair for all rounds together; its answers say
+`MatrixMechanism` has no pair for its rounds but bounds on what the past reveals, or on how often a record
+takes part: its answers are `UpperBound`s. `BallsInBins` has one pair for all rounds together; its answers say
 whether they are exact, estimated or certified.
 """
 
@@ -190,18 +190,22 @@ class MatrixMechanism:
     sampling_probability : p in [0, 1], of each record in each round.
     min_separation : b >= 1 [M-D]. With b > 1 the records are split at random into b groups; group i may
         take part in the rounds i, i + b, i + 2 b, ..., in each with probability b p (at most 1).
-    tail_bound : "best" (the smallest of all), "published" [M-Alg2], "joint" [A-11], "aggregated" [A-12]
-        or "pooled" [A-13].
+    tail_bound : "best" (the smallest of all), "published" [M-Alg2], "joint" [A-11], "aggregated" [A-12],
+        "pooled" [A-13], or "few": no tail bound, participations counted [M-few], [M-once].
     tail_share : share of delta that pays for the bad event, in (0, 1). None: one half for "published", as in the
         source, else the better of two.
     round_entries_to : round entries up to multiples of this, as the source does; None: no such loss.
 
     Guarantee: an upper bound on epsilon and delta in each direction, for adaptive inputs [M-4.3], for
-    adding, removing or zeroing out one record. The result's `method` names the tail bound. Where no accountant
-    closes, as with a few rows that hardly ever hold a participation, the rows are bounded by convexity.
-    Raises ValueError or TypeError on anything else, NoBracketError where no finite bound is found.
-    Cost: Toeplitz encoders and trees with 131,072 rounds take seconds; dense ones n^3, up to
-    4,096 rounds (n = 2,048: minutes), with a progress bar, and resumable through `checkpoint`.
+    adding, removing or zeroing out one record. The result's `method` names the bound. With "best" there is
+    an answer at any noise and rate, never above P[N > m] + w H of one Gaussian, for any m [M-few]; less sampling
+    never costs more [M-p]; and epsilon(delta(epsilon).upper) is at most epsilon (1 + 1e-6).
+    "published" uses neither the bounds of this book [A-11] to [A-13] nor [M-few], [M-once]; chapter 12 (where the bound
+    loses) lists what of the book is left on its path.
+    Raises ValueError or TypeError on anything else, NoBracketError where a tail bound by itself is void.
+    Cost: a budget of compositions, at most 4 for `epsilon` and about 20 for `delta`: up to 64 rounds under 2 s at any
+    noise and rate. Toeplitz encoders and trees with 131,072 rounds take seconds; dense ones n^3, up to 4,096 rounds
+    (n = 2,048: minutes), with a progress bar, and resumable through `checkpoint`.
 
     >>> from dplib import MatrixMechanism, matrices
     >>> encoder = matrices.optimal_counting(64)
