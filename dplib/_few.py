@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from . import accounting
+from . import _composed_rows, accounting
 from .matrices import Toeplitz, Tree
 from .mixtures import Mixture, binomial
 from .results import NoBracketError
@@ -29,7 +29,7 @@ _MOST_PAIRS, _MOST_TRIPLES, _MOST_QUADRUPLES = 512, 512, 96  # rounds up to whic
 _GROUPS = 64  # of min-separation, for which that is done one by one
 _LARGEST_EXPONENT = 600.0
 _SHARES = (0.0, 0.1, 0.3, 0.6)  # of the threshold, for sets of several rounds
-_LARGEST_EPSILON = 1e6  # up to which the moments are asked: the norms alone are as good beyond
+_LARGEST_EPSILON = 500.0  # up to which the moments are asked: the norms alone are as good beyond
 
 
 class Few:
@@ -46,16 +46,15 @@ class Few:
 
     def delta(self, epsilon, direction):
         """(upper bound on delta, which one it is)."""
-        counted = accounting.delta(self.mixture, epsilon, direction).upper
-        once = self._once(epsilon) if epsilon < _LARGEST_EPSILON else 1.0
-        return min((counted, "participations counted"), (once, "one participation by moments"))
+        counted = self._counted(accounting.delta, "delta", epsilon, direction)
+        return min((counted, "participations counted"), (self._once(epsilon), "one participation by moments"))
 
     def epsilon(self, delta, direction):
         """(upper bound on epsilon, which one it is)."""
-        counted = accounting.epsilon(self.mixture, delta, direction).upper, "participations counted"
-        if counted[0] == 0 or not self._once(min(counted[0], _LARGEST_EPSILON)) < delta:
+        counted = self._counted(accounting.epsilon, "epsilon", delta, direction), "participations counted"
+        low, high = 0.0, min(counted[0], _LARGEST_EPSILON)
+        if high == 0 or not self._once(high) < delta:
             return counted
-        low, high = 0.0, counted[0]
         if self._once(low) <= delta:
             high = 0.0
         # Decreasing, and the upper end meets delta at each step.
@@ -63,6 +62,23 @@ class Few:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if self._once(middle) <= delta else (middle, high)
         return high, "one participation by moments"
+
+    def _counted(self, ask, question, target, direction):
+        """The closed form of the mixture; where a number in it leaves the floats, its largest norm alone."""
+        try:
+            upper = ask(self.mixture, target, direction, "contour").upper  # of one round: its closed form
+            if math.isfinite(upper):
+                return upper
+        except (NoBracketError, ValueError):  # a bracket with an infinite end is refused by its type
+            pass
+        try:
+            largest = _composed_rows.Accounted([(self.mixture, 1)], direction, asked=False)
+            upper = getattr(largest, question)(target)
+            if math.isfinite(upper):
+                return upper
+        except ValueError:
+            pass
+        raise NoBracketError("so little noise, or so rare sampling, that a number left the range of floats")
 
     # -- participations counted
 
@@ -129,7 +145,7 @@ class Few:
 
     def _once(self, epsilon):
         """Upper bound on delta, remove direction [M-once]; at most 1."""
-        if not self._moments or not 0 < self.p < 1:
+        if epsilon > _LARGEST_EPSILON or not 0 < self.p < 1 or not self._moments:
             return 1.0
         rounds, miss = self.columns, math.log1p(-self.p)
         # delta = E(R_1 + R_2 - t)_+ under Q, R_1 from single rounds and R_2 from larger sets.
@@ -171,7 +187,7 @@ class Few:
         if level < 0:
             return math.exp(self._log_several)
         try:
-            return math.exp(self._log_several) * accounting.delta(self._rest, level, "remove").upper * (1 + 1e-10)
+            return math.exp(self._log_several) * accounting.delta(self._rest, level, "remove", "contour").upper * (1 + 1e-10)
         except NoBracketError:
             return math.exp(self._log_several)
 

@@ -55,9 +55,11 @@ class Bounds:
         found, reasons = [], {}
         for name in self.names:
             if name == FEW:
-                value, how = self.few.epsilon(delta, self.direction)
-                found.append((UpperBound(value, how), FEW, None))
-                if value == 0:
+                try:
+                    found.append((UpperBound(*self.few.epsilon(delta, self.direction)), FEW, None))
+                except NoBracketError as error:
+                    reasons.setdefault(str(error), []).append(name)
+                if found and found[0][0].upper == 0:
                     break
                 continue
             try:
@@ -131,7 +133,11 @@ class Bounds:
 
     def delta(self, epsilon):
         """The UpperBound of the smallest delta."""
-        found, reasons, guess = [], {}, self.few.delta(epsilon, self.direction)
+        found, reasons, guess = [], {}, (1.0, "no bound below one")
+        try:
+            guess = self.few.delta(epsilon, self.direction)
+        except NoBracketError:
+            pass
         for name in self.names:
             if name == FEW:
                 found.append((UpperBound(*guess), FEW, None))

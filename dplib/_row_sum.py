@@ -64,10 +64,10 @@ class RowSum:
         """Losses at the ends of cells, the first law's masses there, and what is cut off above."""
         far = -float(special.ndtri_exp(math.log(cut)))
         low, high = (_LOW if self.remove else -far), shifts[-1] + far
+        if float((shifts * (high - shifts / 2)).max()) > _LARGEST_EXPONENT:
+            raise NoBracketError("the rows' sensitivities are too large for one lattice")
         u = _edges(low, high, shifts, weights, self.cells)
         exponent = shifts * (u[:, None] - shifts / 2)
-        if exponent.max() > _LARGEST_EXPONENT:
-            raise NoBracketError("the rows' sensitivities are too large for one lattice")
         grown = np.expm1(exponent) @ weights  # R - 1
         ratio = np.exp(exponent) @ weights
         if not self.remove and not ratio.min() > 1e-290:
@@ -237,8 +237,7 @@ def _common(pairs):
 def _edges(low, high, shifts, weights, cells):
     """Ends of cells, closer where the steepest loss is steeper."""
     coarse = np.linspace(low, high, 300)
-    exponent = shifts * (coarse[:, None] - shifts / 2)
-    terms = np.exp(np.minimum(exponent, _LARGEST_EXPONENT))
+    terms = np.exp(shifts * (coarse[:, None] - shifts / 2))
     slope = ((terms * shifts) @ weights / np.maximum(terms @ weights, 1e-300)).max(axis=1)
     rate = 1 + _SLOPE * slope
     place = np.append(0.0, np.cumsum((rate[1:] + rate[:-1]) / 2 * np.diff(coarse)))
