@@ -1,7 +1,7 @@
 """Upper bounds on the composed rows of a matrix mechanism.
 
 Different rows that are not too many, or hardly ever hold a participation, are summed on one lattice, in a fixed
-amount of work (`_row_sum`). Others, and those that are all alike, go to the accountants. Where the noise is
+amount of work (`_row_sum`). Others, and those that are all alike and hold some, go to the accountants. Where the noise is
 too small for the one, or the others refuse, convexity is enough: the rows are a mixture over who takes part
 where. Without any participation both laws agree; with some, the Gaussian pair of the largest sensitivities
 dominates [M-B]; and the hockey-stick divergence is convex in the pair. So
@@ -21,6 +21,7 @@ from .results import NoBracketError
 _TOLERANCE = 1e-4  # width of the accountants' brackets that is good enough next to the tail bounds
 # Up to so many different rows, and rows, or expected participations, one lattice is quick, and close enough.
 _DIFFERENT, _ROUNDS, _RARE = 160, 1000, 8.0
+_HARDLY_ANY = 0.1  # expected participations below which rows that are all alike go there, too
 
 
 def composed(pairs, direction, least):
@@ -30,7 +31,8 @@ def composed(pairs, direction, least):
     """
     different, rounds = len(accounting.merged(pairs)), sum(count for _, count in pairs)
     few = different <= _DIFFERENT and rounds <= _ROUNDS
-    if different <= 1 or not (few or _participations(pairs) <= _RARE):
+    taken = _participations(pairs)
+    if (different <= 1 and taken > _HARDLY_ANY) or not (few or taken <= _RARE):
         return Accounted(pairs, direction)
     try:
         return RowSum(pairs, direction, least)

@@ -19,6 +19,7 @@ import math
 import numpy as np
 
 from . import _validate as check
+from ._floats import inside_floats
 from ._scipy import special
 from ._tilt import log_kernel, saddle
 from .mixtures import EPS, log_sum_exp
@@ -133,9 +134,11 @@ class RowSum:
         """About the log of delta at `epsilon`, without what is cut: to steer a search, no bound."""
         if not self.rounds or epsilon >= self.most:
             return -math.inf
-        c = saddle(self._moments, epsilon=epsilon)
-        return self._moments(c)[0] - c * epsilon + log_kernel(c)
+        with np.errstate(over="ignore", invalid="ignore"):
+            c = saddle(self._moments, epsilon=epsilon)
+            return self._moments(c)[0] - c * epsilon + log_kernel(c)
 
+    @inside_floats()
     def delta(self, epsilon):
         """Upper bound of delta at `epsilon`."""
         if not self.rounds:
@@ -145,6 +148,7 @@ class RowSum:
             return self.infinite * (1 + 1e-9)
         return self._composed(saddle(self._moments, epsilon=at))(at)
 
+    @inside_floats()
     def epsilon(self, delta):
         """An epsilon >= 0 at which delta is at most `delta`, the smallest up to 1e-7 of it."""
         if not self.rounds:
@@ -186,7 +190,7 @@ class RowSum:
         total = (down + up).sum(axis=1)
         scale = float(self.counts @ (top[:, 0] + np.log(total)))
         with np.errstate(divide="ignore"):
-            raised = order * width * index + np.log(down + up * math.exp(min(order * width, 700.0)))
+            raised = order * width * index + np.logaddexp(np.log(down), np.log(up) + order * width)
         far = float(self.counts @ (log_sum_exp(raised) - np.log(total)))
         cell = index.astype(np.int64) % points
         spectrum = None

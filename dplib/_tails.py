@@ -37,7 +37,8 @@ def joint_exponents(norms, largest, tail, log_moment):
         if not fits.any():
             continue
         order = np.where(fits, order, _MOST_EXPONENT / np.maximum(largest, _MOST_EXPONENT))
-        value = (order * (order - 1) / 2 * norms + log_moment(order) + need) / order
+        with np.errstate(over="ignore"):  # infinite: this order is of no use
+            value = (order * (order - 1) / 2 * norms + log_moment(order) + need) / order
         best = np.where(fits, np.minimum(best, value), best)
     return best + 1e-11 * np.abs(best)
 
