@@ -203,9 +203,9 @@ class MatrixMechanism:
     "published" uses neither the bounds of this book [A-11] to [A-13] nor [M-few], [M-once]; chapter 12 (where the bound
     loses) lists what of the book is left on its path.
     Raises ValueError or TypeError on anything else, NoBracketError where a tail bound by itself is void.
-    Cost: a budget of compositions, at most 4 for `epsilon` and about 20 for `delta`: up to 64 rounds mostly under 0.1 s, at most about 2 s at any
-    noise and rate. Toeplitz encoders and trees with 131,072 rounds take seconds; dense ones n^3, up to 4,096 rounds
-    (n = 2,048: minutes), with a progress bar, and resumable through `checkpoint`.
+    Cost: a budget of compositions, at most 4 for `epsilon` and about 20 for `delta`: up to 64 rounds mostly under
+    0.1 s, at most about 2 s at any noise and rate. Toeplitz encoders and trees with 131,072 rounds take seconds;
+    dense ones n^3, up to 4,096 rounds (n = 2,048: minutes), with a progress bar, and resumable through `checkpoint`.
 
     >>> from dplib import MatrixMechanism, matrices
     >>> encoder = matrices.optimal_counting(64)
