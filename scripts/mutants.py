@@ -35,8 +35,8 @@ def _of(file, *names):
 
 
 _CONVEXITY = _of("test_matrix_mechanism.py", "test_where_no_accountant_closes_convexity_answers")
-
-
+_NORMS = _of("test_few_participations.py", "test_norms_bound_every_set_of_columns")
+_ONCE = _of("test_few_participations.py", "test_one_participation_by_moments_bounds_the_truth")
 _AGREE = _of(PROPERTIES, "test_all_accountants_agree")
 _PARITY = _of(PROPERTIES, "test_parity_of_compositions")
 _LAWS = _of(PROPERTIES, "test_lattice_laws_lie_on_the_right_side_everywhere")
@@ -211,16 +211,24 @@ DANGEROUS = [
     Mutant("one step: noise rounded down", "one_step", "_largest_mu", {"Name low#9": "_ + 1e-11"}, ("test_one_step.py",)),
     # The mechanisms and their sampling.
     Mutant("mechanisms: group forgotten", "mechanisms", "FixedBatchDPSGD.composition", {"Attribute group_size": "1"}, ("test_mechanisms.py",)),
-    Mutant("mechanisms: bad event not paid for in epsilon", "mechanisms", "MatrixMechanism._side_epsilon", {"BinOp Sub#1": "delta"}, _ALGORITHM),
-    Mutant("mechanisms: bad event not paid for in delta", "mechanisms", "MatrixMechanism._total", {"BinOp Add#2": "bound"}, _of("test_matrix_mechanism.py", "test_delta_and_epsilon_belong_together")),
-    Mutant("mechanisms: truncation not paid for", "mechanisms", "MatrixMechanism._side_epsilon", {"BinOp Sub#2": "1 + 0.01"}, _ALGORITHM),
-    Mutant("rows: convexity with the chance squared", "_composed_rows", "_by_convexity", {"Name log_taken#2": "2 * _"}, _CONVEXITY),
-    Mutant("rows: convexity with the largest sensitivity of one row", "_composed_rows", "_by_convexity", {"Attribute fsum#2": "max", "BinOp Mult#2": "_.right"}, _CONVEXITY),
-    Mutant("rows: convexity with the chance of one row", "_composed_rows", "_by_convexity", {"Attribute fsum#1": "max", "BinOp Mult#1": "_.right"}, _CONVEXITY),
-    Mutant("rows: the chance of any participation on the wrong side", "_composed_rows", "Composed.epsilon", {"Name log_taken#2": "2 * _"}, _CONVEXITY),
-    Mutant("mechanisms: the best group of columns", "mechanisms", "MatrixMechanism._epsilon", {"Name max#2": "min"}, _of("test_matrix_mechanism.py", "test_the_worst_group_of_columns_counts")),
     Mutant("batches: average rate inside a part", "batching", "min_separation", {"Call min#2": "p"}, ("test_batching.py",)),
     Mutant("batches: every record in the first slices", "batching", "shuffling", {"Call permutation": "np.arange(n)"}, ("test_batching.py",)),
+    # The bounds of a matrix mechanism.
+    Mutant("matrix bounds: bad event not paid for", "_matrix_bounds", "_left", {"BinOp Sub#1": "delta"}, _ALGORITHM),
+    Mutant("matrix bounds: bad event not paid for in delta", "_matrix_bounds", "Bounds._goal", {"BinOp Div": "1.0"}, _of("test_matrix_mechanism.py", "test_delta_and_epsilon_belong_together")),
+    Mutant("matrix bounds: truncation not paid for", "_matrix_bounds", "_left", {"BinOp Sub#2": "1 + 0.01"}, _of("test_matrix_mechanism.py", "test_truncation_costs_most_when_adding")),
+    Mutant("matrix bounds: the best group of columns", "_matrix_bounds", "Bounds._epsilon", {"Name max": "min"}, _of("test_matrix_mechanism.py", "test_the_worst_group_of_columns_counts")),
+    Mutant("rows: convexity with the chance squared", "_composed_rows", "Accounted._sure", {"Name log_taken#2": "2 * _"}, _CONVEXITY),
+    Mutant("rows: convexity with the largest sensitivity of one row", "_composed_rows", "Accounted._sure", {"Attribute fsum#2": "max", "BinOp Mult#2": "_.right"}, _CONVEXITY),
+    Mutant("rows: convexity with the chance of one row", "_composed_rows", "Accounted._sure", {"Attribute fsum#1": "max", "BinOp Mult#1": "_.right"}, _CONVEXITY),
+    Mutant("rows: the chance of any participation on the wrong side", "_composed_rows", "Accounted._epsilon", {"Name log_taken#2": "2 * _"}, _CONVEXITY),
+    Mutant("few: the smallest columns", "_few", "Few._first_norms", {"Attribute max": "np.min"}, _NORMS),
+    Mutant("few: inner products once", "_few", "Few._first_norms", {"Constant 2": "1"}, _NORMS),
+    Mutant("few: several participations are free", "_few", "Few._once", {"BinOp Add#3": "_.right"}, _ONCE),
+    Mutant("few: chance of none left out of the threshold", "_few", "Few._once", {"Call expm1#2": "2 * _"}, _ONCE),
+    Mutant("row sum: a cell's mass at its lower end", "_row_sum", "RowSum._partition", {"Call clip": "0.4 * _"}, ("test_row_sum.py",)),
+    Mutant("row sum: what is cut is free", "_row_sum", "RowSum._composed", {"BinOp Add#21": "_.left"}, ("test_row_sum.py",)),
+    Mutant("row sum: down to the lattice", "_row_sum", "RowSum._composed", {"Constant 1.0#1": "0.0"}, ("test_row_sum.py",)),
     # Estimates: no bounds, but the directions must not be swapped.
     Mutant("estimates: proposals of the other direction", "_importance", "Estimator.__init__", {"IfExp": "_.orelse if _.test else _.body"}, ("test_importance.py",)),
     Mutant("estimates: error of all lines in one block", "_importance", "_summary", {"Call sqrt": "BLOCKS"}, _of("test_importance.py", "test_the_stated_error_of_an_estimate_is_that_of_repetitions")),

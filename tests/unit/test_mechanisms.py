@@ -86,6 +86,27 @@ def test_mechanisms_are_values(mechanism):
     assert eval(repr(mechanism)) == mechanism
 
 
+@pytest.mark.parametrize(
+    "mechanism, name, least, most",
+    [
+        (POISSON, "steps", 1, 2**53),
+        (POISSON, "group_size", 1, 10**8),
+        (dataclasses.replace(FIXED, dataset_size=10**7), "batch_size", 1, 10**7),
+        (dataclasses.replace(FIXED, batch_size=1), "dataset_size", 1, 2**53),
+        (FIXED, "steps", 1, 2**53),
+        (FIXED, "group_size", 1, 10**6),
+        (LAST, "steps", 1, 10**8),
+    ],
+)
+def test_whole_numbers_go_from_least_to_most(mechanism, name, least, most):
+    """The ends are taken, and what lies beyond them is refused by its name."""
+    for value in (least, most):
+        assert getattr(dataclasses.replace(mechanism, **{name: value}), name) == value
+    for value in (least - 1, most + 1):
+        with pytest.raises(ValueError, match=rf"{name} must be .*; got {value}$"):
+            dataclasses.replace(mechanism, **{name: value})
+
+
 def test_arguments_by_name_and_by_position():
     assert POISSON == PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.02, steps=500, group_size=2)
     assert FIXED == FixedBatchDPSGD(
