@@ -117,7 +117,7 @@ def in_fresh_process(module, function, *arguments, timeout=600):
 
 
 def asked(call):
-    """(row, bracket or None) of a call: cpu, and lower, upper, method and width, or why it was refused or failed."""
+    """(row, result or None) of a call: cpu, and upper, method, of a bracket lower and width; or why it was refused or failed."""
     import dplib
 
     row, bracket, start = {}, None, time.process_time()
@@ -129,7 +129,9 @@ def asked(call):
         row["failed"] = f"{type(error).__name__}: {error}"[:400]
     row["cpu"] = time.process_time() - start
     if bracket is not None:
-        row |= {"lower": bracket.lower, "upper": bracket.upper, "method": bracket.method, "width": bracket.relative_width}
+        row |= {"upper": bracket.upper, "method": bracket.method}
+    if isinstance(bracket, dplib.Bracket):
+        row |= {"lower": bracket.lower, "width": bracket.relative_width}
     return row, bracket
 
 

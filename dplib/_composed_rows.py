@@ -24,10 +24,12 @@ _DIFFERENT, _ROUNDS, _RARE = 160, 1000, 8.0
 _HARDLY_ANY = 0.1  # expected participations below which rows that are all alike go there, too
 
 
-def composed(pairs, direction, least):
-    """An object with the methods delta(epsilon) and epsilon(delta), both upper bounds, and guess(epsilon) of log delta.
+def composed(pairs, direction, least, among=1):
+    """An object with the methods delta(epsilon) and epsilon(delta), both upper bounds, guess(epsilon) of log delta,
+    and is_hopeless(epsilon, delta).
 
-    pairs : list of (Mixture, count). least : the delta beside which others are nothing.
+    pairs : list of (Mixture, count). least : the delta beside which others are nothing. among : how many such
+    compositions share one budget.
     """
     different, rounds = len(accounting.merged(pairs)), sum(count for _, count in pairs)
     few = different <= _DIFFERENT and rounds <= _ROUNDS
@@ -35,7 +37,7 @@ def composed(pairs, direction, least):
     if (different <= 1 and taken > _HARDLY_ANY) or not (few or taken <= _RARE):
         return Accounted(pairs, direction)
     try:
-        return RowSum(pairs, direction, least)
+        return RowSum(pairs, direction, least, among)
     except NoBracketError:
         return Accounted(pairs, direction, asked=False)
 
@@ -49,6 +51,10 @@ class Accounted:
     def guess(self, epsilon):
         """About the log of delta at `epsilon`."""
         return math.log(max(self.delta(epsilon), 1e-320))
+
+    def is_hopeless(self, epsilon, delta):
+        """Not known before the accountants are asked."""
+        return False
 
     def delta(self, epsilon):
         """Upper bound of delta at `epsilon`."""

@@ -29,6 +29,7 @@ _MOST_PAIRS, _MOST_TRIPLES, _MOST_QUADRUPLES = 512, 512, 96  # rounds up to whic
 _GROUPS = 64  # of min-separation, for which that is done one by one
 _LARGEST_EXPONENT = 600.0
 _SHARES = (0.0, 0.1, 0.3, 0.6)  # of the threshold, for sets of several rounds
+_CLOSE, _ROOM = 1e-7, 1e-9  # of an epsilon that is sharp enough; and left in a delta, so that its epsilon is found again
 _LARGEST_EPSILON = 500.0  # up to which the moments are asked: the norms alone are as good beyond
 
 
@@ -46,12 +47,12 @@ class Few:
 
     def delta(self, epsilon, direction):
         """(upper bound on delta, which one it is)."""
-        counted = self._counted(accounting.delta, "delta", epsilon, direction)
+        counted = min(self._counted(accounting.delta, "delta", epsilon, direction) * (1 + _ROOM), 1.0)
         return min((counted, "participations counted"), (self._once(epsilon), "one participation by moments"))
 
     def epsilon(self, delta, direction):
         """(upper bound on epsilon, which one it is)."""
-        counted = self._counted(accounting.epsilon, "epsilon", delta, direction), "participations counted"
+        counted = self._smallest(delta, direction), "participations counted"
         low, high = 0.0, min(counted[0], _LARGEST_EPSILON)
         if high == 0 or not self._once(high) < delta:
             return counted
@@ -62,6 +63,20 @@ class Few:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if self._once(middle) <= delta else (middle, high)
         return high, "one participation by moments"
+
+    def _smallest(self, delta, direction):
+        """The epsilon of the mixture; by its delta where the curve is so flat that rounding hides where it meets `delta`."""
+        at = lambda epsilon: self._counted(accounting.delta, "delta", epsilon, direction)
+        high = self._counted(accounting.epsilon, "epsilon", delta, direction)
+        if high == 0 or at(high * (1 - _CLOSE)) > delta:
+            return high
+        low = 0.0
+        if at(low) <= delta:
+            return low
+        while high - low > _ROOM * high:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if at(middle) <= delta else (middle, high)
+        return high
 
     def _counted(self, ask, question, target, direction):
         """The closed form of the mixture; where a number in it leaves the floats, its largest norm alone."""

@@ -25,6 +25,7 @@ _LARGE_EPSILON = 0.15  # above it a larger share is tried, below it a smaller on
 _CLOSE = 1.3  # how far above the smallest bound a tail bound may be that another share could help
 # What truncation and rounding may take of delta - delta_1.
 _MARGIN = 1e-5
+_LESS = 0.5  # of its slack an attempt must leave, or the next one would not help either
 _FINER, _FINEST = 4, 1e-300  # attempts to pay for truncation, each ten thousand times finer; the least probability left out
 # e^epsilon beyond this leaves the range in which truncation can be paid for.
 LARGEST_EPSILON = 300.0
@@ -54,25 +55,24 @@ class Bounds:
         """(UpperBound, tail bound, share) of the smallest epsilon."""
         found, reasons = [], {}
         for name in self.names:
-            if name == FEW:
-                try:
-                    found.append((UpperBound(*self.few.epsilon(delta, self.direction)), FEW, None))
-                except NoBracketError as error:
-                    reasons.setdefault(str(error), []).append(name)
-                if found and found[0][0].upper == 0:
-                    break
-                continue
             try:
-                found.append((self._epsilon(name, self._share(name), delta), name, self._share(name)))
+                if name == FEW:
+                    found.append((UpperBound(*self.few.epsilon(delta, self.direction)), FEW, None))
+                elif (bound := self._epsilon(name, self._share(name), delta, _least(found))) is not None:
+                    found.append((bound, name, self._share(name)))
             except NoBracketError as error:
                 reasons.setdefault(str(error), []).append(name)
+                continue
+            if found and (found[-1][0].upper == 0 or "no tail" in found[-1][0].method):
+                break  # nothing is smaller; without a past all tail bounds are one
         if not found:
             raise _no_bound(reasons)
         best = min(found, key=_upper_end)
         if (second := self._second(found, best)) is not None:
             name, share = second
             try:
-                best = min(best, (self._epsilon(name, share, delta), name, share), key=_upper_end)
+                if (bound := self._epsilon(name, share, delta, best[0].upper)) is not None:
+                    best = min(best, (bound, name, share), key=_upper_end)
             except NoBracketError:
                 pass
         return best
@@ -90,21 +90,34 @@ class Bounds:
     def _share(self, name):
         return self.mechanism.tail_share or (_PUBLISHED_SHARE if name == "published" else _FIRST_SHARE)
 
-    def _epsilon(self, name, share, delta):
+    def _epsilon(self, name, share, delta, limit=math.inf):
+        """The UpperBound of this candidate; None where it is clearly above `limit`."""
+        ceiling, last = min(_CLOSE * limit, LARGEST_EPSILON), math.inf
         for finer in range(_FINER):
             sums = self._composed(name, share, delta, finer)
             left = _left(sums, delta)
-            value = max(law.epsilon(left) for _, law in sums)
+            laws = _largest_first(sums, ceiling)
+            if limit < math.inf and laws[0].is_hopeless(ceiling, left):
+                return None
+            value = laws[0].epsilon(left)
+            for law in laws[1:]:
+                if value <= ceiling and law.delta(value) > left:
+                    value = max(value, law.epsilon(left))
             if value > LARGEST_EPSILON:
                 raise conditional.void()
+            if value > ceiling:
+                return None
             if self._is_paid(sums, value, left):
                 return UpperBound(value, _method(sums))
+            if not (slack := _slack(sums)) < _LESS * last:
+                break  # the rest is rounding
+            last = slack
         raise NoBracketError("the truncation of the row laws cannot be made small enough at so large an epsilon")
 
     def _is_paid(self, sums, epsilon, left):
         """Whether truncation costs no more than was set aside: when adding it costs e^epsilon times as much."""
         factor = math.exp(epsilon) if self.direction == "add" else 1.0
-        return max(rows.slack for rows, _ in sums) * factor <= _MARGIN * left
+        return _slack(sums) * factor <= _MARGIN * left
 
     def _composed(self, name, share, delta, finer):
         """List of (rows, their composition), one for each group of records; the last one is kept."""
@@ -125,7 +138,7 @@ class Bounds:
             # A mean loss of E[loss] >= E[sensitivity]^2 / (2 sigma^2) a row: hopeless, and slow to compute.
             if _composed_rows.mean_loss(rows.pairs) > 4 * LARGEST_EPSILON:
                 raise conditional.void()
-            sums.append((rows, _composed_rows.composed(rows.pairs, self.direction, left)))
+            sums.append((rows, _composed_rows.composed(rows.pairs, self.direction, left, len(groups))))
         self._last[key] = delta_1, sums
         return sums
 
@@ -152,6 +165,8 @@ class Bounds:
                 continue
             if bound is not None:
                 found.append((bound, name, self._share(name)))
+                if "no tail" in bound.method:
+                    break  # all tail bounds are one
         if not found:
             raise _no_bound(reasons)
         best = min(found, key=_upper_end)
@@ -216,14 +231,21 @@ class Bounds:
 
     def _goal(self, name, share, epsilon, delta):
         """(log of the delta of which the rows at `delta` would use up their part, how)."""
+        last = math.inf
         for finer in range(_FINER):
             sums = self._composed(name, share, delta, finer)
             left = _left(sums, delta)
-            if not self._is_paid(sums, epsilon, left):
-                continue
-            value = max(law.delta(epsilon) for _, law in sums)
-            # Its part of delta; all of it where the past reveals nothing.
-            return math.log(max(value, 1e-320)) + math.log(delta / left) + 1e-9, _method(sums)
+            if self._is_paid(sums, epsilon, left):
+                # Its part of delta; all of it where the past reveals nothing.
+                part, value = math.log(delta / left) + 1e-9, 0.0
+                for law in _largest_first(sums, epsilon):
+                    value = max(value, law.delta(epsilon))
+                    if value > left:
+                        break  # a larger delta is needed: how much larger, the largest says
+                return math.log(max(value, 1e-320)) + part, _method(sums)
+            if not (slack := _slack(sums)) < _LESS * last:
+                break
+            last = slack
         return math.inf, ""
 
     def _guess(self, name, share, epsilon, delta):
@@ -237,6 +259,16 @@ def _left(sums, delta):
     return (1 - _MARGIN) * left if any(rows.slack for rows, _ in sums) else left
 
 
+def _slack(sums):
+    return max(rows.slack for rows, _ in sums)
+
+
+def _largest_first(sums, epsilon):
+    """The composed rows of all groups, those first whose delta at `epsilon` seems largest."""
+    laws = [law for _, law in sums]
+    return sorted(laws, key=lambda law: -law.guess(epsilon)) if len(laws) > 1 else laws
+
+
 def _between(low, high, below, above):
     """A number in (low, high), near the root of a decreasing function with these values at the ends, None if unknown."""
     if above is None:
@@ -246,7 +278,7 @@ def _between(low, high, below, above):
     elif above < _DEEP or not math.isfinite(below):
         new = 0.5 * (low + high)
     else:
-        new = low + (high - low) * min(max(below / (below - above), 0.1), 0.9)
+        new = low + (high - low) * min(max(below / (below - above), 1e-3), 0.9)
     # A little above the root: there the value is below 0.
     return min(max(new + 0.3 * _ENOUGH, low + 0.2 * _ENOUGH), high - 0.02 * (high - low))
 
@@ -261,3 +293,7 @@ def _method(sums):
 
 def _upper_end(found):
     return found[0].upper
+
+
+def _least(found):
+    return min((bound.upper for bound, _, _ in found), default=math.inf)

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _validate as check
 from ._floats import inside_floats
-from ._scipy import special
+from ._scipy import optimize, special
 from ._tilt import log_kernel, saddle
 from .mixtures import EPS, log_sum_exp
 from .results import NoBracketError
@@ -34,6 +34,8 @@ _BLOCK = 8  # cells taken together to steer by
 _CUT = 1e-7  # of the delta that matters: what is cut may cost so much
 _LOW = -10.0  # below it P has mass 1e-23 at most, and nothing is lost if that is moved up
 _NEGLIGIBLE = math.log(1e-13)  # of the tilted law: what may lie outside the period
+_CLOSE = 3e-8  # relative, of an epsilon that is searched for
+_FAR_ABOVE = 6.0  # in log delta: more than the guess is ever off
 _SLOPE = 4.0  # weight of the loss's slope in the choice of cells
 
 
@@ -41,10 +43,11 @@ class RowSum:
     """The composed rows, one direction; a bound at every epsilon.
 
     pairs : list of (Mixture, count), of one noise multiplier. least : the delta beside which others are nothing.
+    among : how many such sums share one budget of cells and points.
     Raises NoBracketError where the shifts are too large, or the tables would be.
     """
 
-    def __init__(self, pairs, direction, least):
+    def __init__(self, pairs, direction, least, among=1):
         pairs = [(mixture, count) for mixture, count in pairs if not mixture.is_trivial]
         self.rounds = float(sum(count for _, count in pairs))
         self.counts = np.array([float(count) for _, count in pairs])
@@ -54,8 +57,8 @@ class RowSum:
         cells, points = max(len(shifts), len(pairs)), len(pairs)
         if cells * _CELLS[0] > _MOST_WORK or points * _POINTS[0] > _MOST_WORK:
             raise NoBracketError("the rows are too many, or too different, for one lattice")
-        self.cells = min(max(_WORK // cells, _CELLS[0]), _CELLS[1])
-        self.points = _POINTS[0] if points * _POINTS[1] > 4 * _WORK else _POINTS[1]
+        self.cells = min(max(_WORK // (cells * among), _CELLS[0]), _CELLS[1])
+        self.points = _POINTS[0] if points * among * _POINTS[1] > 4 * _WORK else _POINTS[1]
         self.remove = check.side(direction) == "remove"
         self._partition(shifts, weights, max(least * _CUT / self.rounds, 1e-300))
 
@@ -138,6 +141,10 @@ class RowSum:
             c = saddle(self._moments, epsilon=epsilon)
             return self._moments(c)[0] - c * epsilon + log_kernel(c)
 
+    def is_hopeless(self, epsilon, delta):
+        """Whether delta at `epsilon` is so far above `delta` that no bound is worth computing."""
+        return self.guess(epsilon) > math.log(delta) + _FAR_ABOVE
+
     @inside_floats()
     def delta(self, epsilon):
         """Upper bound of delta at `epsilon`."""
@@ -167,9 +174,24 @@ class RowSum:
             low, high = high, 2 * high
         else:
             raise NoBracketError("one lattice finds no epsilon")
-        while high - low > 1e-7 * high:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if bound(middle - self.shift) <= delta else (middle, high)
+        high = self._root(bound, delta, low, high)
+        if high - self.shift >= self.most:
+            return high
+        # With the tilt that `delta` has there: so that the two answer each other, to rounding.
+        bound = self._composed(saddle(self._moments, epsilon=high - self.shift))
+        low, step = high, _CLOSE * high
+        while low > 0 and bound(low - self.shift) <= delta:
+            low, step = max(low - step, 0.0), 10 * step
+        return self._root(bound, delta, low, high) if low < high - 2 * _CLOSE * high else high
+
+    def _root(self, bound, delta, low, high):
+        """About the smallest number up to `high` at which `bound` is at most delta, as it is at `high`."""
+        gap = lambda e: math.log(max(bound(e - self.shift), 1e-320) / delta)
+        if gap(low) <= 0:
+            return low
+        high = min(high, float(optimize.brentq(gap, low, high, xtol=1e-300, rtol=_CLOSE)))
+        while bound(high - self.shift) > delta:  # at most a step or two: the root is as close
+            high *= 1 + _CLOSE
         return high
 
     def _composed(self, c):

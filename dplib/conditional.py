@@ -49,6 +49,7 @@ _MOST_COLUMNS = 4096  # largest encoder without structure
 _IMPROBABLE = 0.002  # participations below it are taken as Poisson numbers: at most 0.1 % of the mean
 _CHUNK = 64  # rows whose laws are built together
 _GRID = 256  # points of a row's sensitivity grid
+_NEARLY = 0.7  # of the largest sum: a grid that reaches so far may as well hold it
 _RAREST = 1e-300  # bad event: its share for one node of many has to be a float above 0
 _MOST_MEAN = 200.0  # participations in a row beyond which the bound is useless
 
@@ -235,10 +236,11 @@ class _Build:
             return entries
         return np.ceil(np.asarray(entries) / self.rounding * (1 - 1e-12)) * self.rounding
 
-    def grid(self, total_rows, log_moment, largest):
-        """(step, size) of a grid that rows leave with probability at most slack / (4 total_rows).
+    def grid(self, total_rows, log_moment, largest, most=None):
+        """(step, size) of a grid that rows leave with probability about slack / (4 total_rows), before entries are split.
 
-        log_moment(s) : log E e^{s X} of the largest row (or of all); largest : its largest entry.
+        log_moment(s) : log E e^{s X} of the largest row (or of all); largest : its largest entry. most : its
+        largest sum and its number of entries.
         """
         need = math.log(4 * total_rows / self.slack)
         orders = np.geomspace(0.5, 200, 25) / largest
@@ -249,7 +251,12 @@ class _Build:
             raise void()
         if self.rounding is not None:
             return self.rounding, math.ceil(top / self.rounding) + 1
-        return max(top, largest) / _GRID, _GRID
+        top = max(top, largest)
+        if most is not None and most[1] < _GRID / 2:
+            # Each split goes up by less than a step: from here on no row can leave the grid.
+            safe = most[0] * _GRID / (_GRID - most[1]) * (1 + 1e-9)
+            top = safe if top > _NEARLY * safe else top
+        return top / _GRID, _GRID
 
     def start(self, kinds, total_rows, step, size, mean):
         """Empty laws of `kinds` rows; a split costs Phi(-T), at most `mean` + 1 times in each row."""
@@ -381,7 +388,8 @@ def _tree(encoder, b, p, delta_1, tail_bound, build):
             return sum(columns * np.log1p(chance * np.expm1(order * value)) for value, columns, chance in entries)
 
         values = build.up([value for value, _, _ in entries])
-        step, size = build.grid(total, log_moment, float(max(values)))
+        most = sum(value * columns for value, (_, columns, _) in zip(values, entries)), sum(row[1] for row in entries)
+        step, size = build.grid(total, log_moment, float(max(values)), most)
         if len(entries) == 1:
             # Whole numbers of participations are a grid of their own.
             step, size = float(values[0]), min(math.ceil(step * size / values[0]), entries[0][1])
@@ -425,7 +433,8 @@ def _by_pair(entries, chances, delta_1, build):
     def log_moment(order):
         return float(np.log1p(chances * np.expm1(order * entries)).sum(axis=1).max())
 
-    step, size = build.grid(total, log_moment, float(entries.max()))
+    most = float(entries.sum(axis=1).max()), int((entries > 0).sum(axis=1).max())
+    step, size = build.grid(total, log_moment, float(entries.max()), most)
     laws = build.start(total, total, step, size, float(chances.sum(axis=1).max()))
     for column in range(entries.shape[1]):
         used = np.flatnonzero(entries[:, column])
