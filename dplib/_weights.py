@@ -10,6 +10,7 @@ from ._log_sums import EPS
 
 _THINNING = 1e-16  # of a ratio P/Q: what thinning may change
 _MANY = 20_000  # up to so many trials all weights are kept
+_LONGEST = 1_000_000  # weights walked through in search of those that the reference sees
 
 
 def log_choose(k):
@@ -21,28 +22,45 @@ def log_choose(k):
     return np.array(row + row[(k - 1) // 2 :: -1] if k else row)
 
 
-def large_binomial(k, q):
+def large_binomial(k, q, gap=None):
     """(support, log-weights, their ratios, their error) for many trials, by ratios from the mode.
 
     Beyond 20,000 trials the weights below e^-1500 of the mode, together far below the smallest delta that
-    a float can hold, are left out.
+    a float can hold, are left out, unless gap is given: see `cut`.
     """
     mode, reach = min(int((k + 1) * q), k), 60 + int(math.sqrt(3200 * k * q * (1 - q)) + 3200 / 3)
     low, high = (0, k) if k <= _MANY else (max(0, mode - reach), min(k, mode + reach))
+    if gap is not None:
+        low = max(0, min(low, high - _LONGEST))
     j = np.arange(low, high)
     ratios = np.log((k - j) / (j + 1.0)) + math.log(q) - math.log1p(-q)
     logs, error = walk(ratios, abs(math.log(q)) + abs(math.log1p(-q)))
-    return cut(np.arange(low, high + 1), logs, ratios, error, k)
+    return cut(np.arange(low, high + 1), logs, ratios, error, k, gap)
 
 
-def cut(support, logs, ratios, error, trials):
-    """The same without the weights below e^-1500 of the mode, beyond 20,000 trials."""
+def cut(support, logs, ratios, error, trials, gap=None):
+    """The same without the weights below e^-1500 of the mode, beyond 20,000 trials.
+
+    gap : distance of the standardised shifts, where the smaller weights that the reference sees, at u from -60 on, are
+    to be kept.
+    """
     if trials <= _MANY:
         # Far from the mode the steps have errors of their own, next to a loss that is as large as the logarithm.
         return support, logs, ratios, error + 2 * EPS * len(support)
-    kept = np.flatnonzero(logs > -1500)
-    first, last = int(kept[0]), int(kept[-1])
+    kept = logs > -1500
+    if gap is not None:
+        terms = _terms(support, logs, gap)
+        seen = terms > terms.max() - 60
+        kept[max(int(seen.argmax()) - 1, 0)] = True  # the first one that is not seen
+        error += 4 * EPS * len(support)  # as above, for longer walks
+    first, last = np.flatnonzero(kept)[[0, -1]].tolist()
     return support[first : last + 1], logs[first : last + 1], ratios[first:last], error
+
+
+def _terms(support, logs, gap):
+    """log p_j + a_j u - a_j^2 / 2 at u = -60."""
+    shifts = gap * support
+    return logs - shifts * (60 + shifts / 2)
 
 
 def is_one_sided(support, logs, gap):
@@ -52,8 +70,7 @@ def is_one_sided(support, logs, gap):
     """
     if support[0] == 0:
         return False
-    shifts = gap * support
-    terms = logs - shifts * (60 + shifts / 2)
+    terms = _terms(support, logs, gap)
     return bool(terms[0] > terms.max() - 60)
 
 

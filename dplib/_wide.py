@@ -5,7 +5,8 @@ rounding of 1.
 
 above   losses beyond a cut count as infinite, the others as E e^{cL} says: delta(eps) is at most
         rounds * P[L > cut] + e^{K(c) - c eps} c^c / (1+c)^(1+c), K of the upper lattice law.
-below   1 - delta(eps) = E min(1, e^{eps - L}) <= e^{t eps} E e^{-tL} for every t in [0, 1], and one
+below   delta(eps) is at least P[S] - e^eps Q[S] for every set S of outcomes; and
+        1 - delta(eps) = E min(1, e^{eps - L}) <= e^{t eps} E e^{-tL} for every t in [0, 1], and one
         round's int P^{1-t} Q^t is at most sum_i P(cell_i)^{1-t} Q(cell_i)^t (Hoelder in each cell).
 """
 
@@ -21,7 +22,7 @@ from ._lattice_law import Law
 from ._lattice_sum import rounding
 from ._scipy import optimize, special
 from ._tilt import log_kernel
-from .mixtures import log_sum_exp
+from .mixtures import EPS, log_sum_exp
 from .results import NoBracketError
 
 _CELLS = 2000  # of the Chernoff law, and of the partition of one round
@@ -66,6 +67,32 @@ def renyi_log_delta(parts, epsilon, direction):
     """Upper bound of log delta(epsilon) by the one Renyi order that Chernoff's saddle names."""
     order = 1 + min(max(contour.Chernoff(parts, direction).tilt(epsilon), 1e-3), _LARGEST_TILT)
     return renyi.log_delta(renyi.composition_curve(parts, direction), epsilon, orders=[order])[0]
+
+
+def log_lower(parts, epsilon, direction):
+    """Lower bound of log delta(epsilon), -inf where none is found: that of the best of some tests.
+
+    A test looks at one round, or at all rounds of one mixture, and says whether every loss it sees is above a
+    threshold: delta is at least P[yes] - e^eps Q[yes].
+    """
+    sign, best = 1 if direction == "remove" else -1, -math.inf
+    for mixture, rounds in parts:
+        for n in {1, rounds}:
+            middle = mixture.inverse_log_ratio(np.array([sign * epsilon / n]))
+            middle = middle[np.isfinite(middle)]
+            top = float(mixture.shifts[-1])
+            u = np.concatenate([middle, *(m + np.linspace(-5, 5, 21) for m in middle), np.linspace(-9.0, top + 9.0, 200)])
+            log_mix = np.array([log_sum_exp(mixture.log_probabilities + special.log_ndtr(sign * (mixture.shifts - t))) for t in u])
+            log_centred = special.log_ndtr(-sign * u)
+            first, second = (log_mix, log_centred) if direction == "remove" else (log_centred, log_mix)
+            # Of the logarithms, and of the distances between shifts and thresholds.
+            share, apart = 1e-13 + mixture.log_probability_error, 8 * EPS * (np.abs(u) + top)
+            pads = [share * (1 + np.abs(logs)) + apart * (2 + np.sqrt(2 * np.abs(logs))) for logs in (first, second)]
+            first, second = n * (first - pads[0]), n * (second + pads[1])
+            gap = epsilon * (1 + 1e-12) + second - first
+            if (yes := gap < 0).any():
+                best = max(best, float(np.max(first[yes] + np.log(-np.expm1(gap[yes])))))
+    return best - 1e-12 * (1 + abs(best)) if best > -math.inf else best
 
 
 def epsilon_upper(parts, delta, direction):

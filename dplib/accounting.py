@@ -39,6 +39,8 @@ _WIDE = 0.01
 # log of the smallest float, and of a delta below which brackets are as narrow as a glance makes them.
 _LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -40.0
 _LOG_CERTAIN = -14.0  # log of 1 - delta that is no practical one either
+# The domain: noise, delta and 1 - delta.
+_LEAST_NOISE, _LEAST_DELTA, _LEAST_MISS = 0.01, 1e-300, 1e-12
 _MANY = 300  # components from which on the split contour is slower than the lattice
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND = 1e-3, 2e-4
@@ -68,7 +70,7 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
     parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
     if method == "renyi":
         return _renyi_bound(renyi.to_delta, parts, epsilon, side)
-    return side_delta(parts, epsilon, side, method, tolerance)
+    return _answer(lambda *asked: side_delta(asked[0], epsilon, asked[1], method, tolerance), parts, side, method)
 
 
 def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
@@ -79,7 +81,17 @@ def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
     """
     check.choice("method", method, [name for name in METHODS if name != "renyi"])
     parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
-    bracket = side_log_delta(parts, epsilon, side, method, work=_Work())
+
+    def ask(parts, side):
+        try:
+            return side_log_delta(parts, epsilon, side, method, work=_Work())
+        except NoBracketError:
+            lower = _wide.log_lower(parts, epsilon, side) if method == "auto" else -math.inf
+            if lower == -math.inf:
+                raise
+            return Bracket(lower, max(lower, _wide.log_upper(parts, epsilon, side)), "Chernoff")
+
+    bracket = _answer(ask, parts, side, method)
     if bracket is None:
         raise NoBracketError(f"delta is exactly zero at epsilon = {epsilon:g}: it has no logarithm")
     return bracket
@@ -100,13 +112,55 @@ def epsilon(composition, delta, direction="both", method="auto", *, tolerance=1e
     parts, delta, side = _prepare(composition, direction, method, delta=delta)
     if method == "renyi":
         return _renyi_bound(renyi.to_epsilon, parts, delta, side)
-    return _side_epsilon(parts, delta, side, method, tolerance)
+    ask = lambda *asked: _side_epsilon(asked[0], delta, asked[1], method, tolerance)
+    return _answer(ask, parts, side, method, delta)
 
 
 def _renyi_bound(convert, parts, target, side):
     if not parts:
         return UpperBound(0.0, "Renyi")
-    return convert(renyi.composition_curve(parts, side), target)
+    return convert(renyi.composition_curve(_facing(parts, side), side), target)
+
+
+def _answer(ask, parts, side, method, delta=None):
+    """ask(parts, side); a refusal of method="auto" is one of four sentences, and what refused is its cause."""
+    if method != "auto":
+        return ask(_facing(parts, side), side)
+    try:
+        try:
+            facing = _facing(parts, side)
+        except NoBracketError:
+            # [C-9m] What add costs is at most what remove costs.
+            found = ask(parts, "remove")
+            if found.lower < 0:  # a logarithm has no lower end here
+                raise
+            return Bracket(0.0, found.upper, found.method)
+        return ask(facing, side)
+    except (ArithmeticError, ValueError) as error:
+        raise NoBracketError(_refusal(parts, delta)) from error
+
+
+def _facing(parts, side):
+    """The parts with the components that this direction sees."""
+    return [(mixture.facing(side), rounds) for mixture, rounds in parts]
+
+
+def _refusal(parts, delta):
+    """Why there is no bracket, and what to do: nothing that costs privacy. delta : where it was given."""
+    noise = min((mixture.noise_multiplier for mixture, _ in parts), default=math.inf)
+    if noise < _LEAST_NOISE:
+        return f"too little noise: no bracket closes at a noise multiplier of {noise:g}; take at least {_LEAST_NOISE:g}"
+    if delta is not None and delta < _LEAST_DELTA:
+        return (
+            f"delta is practically 0: no bracket of epsilon closes at delta = {delta:g}; ask for the delta at the epsilon "
+            "that can be afforded"
+        )
+    if delta is not None and 1 - delta < _LEAST_MISS:
+        return f"delta is practically 1: such a guarantee promises nothing at 1 - delta = {1 - delta:g}; ask at a smaller delta"
+    return (
+        "beyond the accountants: no bracket closes in this setting; more noise, a smaller sampling probability or fewer rounds "
+        "bring it within their range"
+    )
 
 
 # ------------------------------------------------------------------ preparation
@@ -122,10 +176,7 @@ def check_request(direction, method, **target):
 
 def _prepare(composition, direction, method, **target):
     value = check_request(direction, method, **target)
-    parts, side = merged(composition), check.side(direction)
-    for mixture, _ in parts:
-        mixture.check_direction(side)
-    return parts, value, side
+    return merged(composition), value, check.side(direction)
 
 
 def merged(composition):

@@ -41,7 +41,7 @@ class _Mechanism:
         Raises ValueError or TypeError on bad input, NoBracketError where no useful bracket can be computed.
         """
         accounting.check_request(direction, method, epsilon=epsilon)
-        return accounting.delta(self._facing(direction), epsilon, direction, method)
+        return accounting.delta(self.composition(), epsilon, direction, method)
 
     def epsilon(self, delta, direction="both", method="auto") -> Bracket | UpperBound:
         """Bracket of the smallest epsilon at `delta` in (0, 1); `upper` is the guarantee.
@@ -49,14 +49,7 @@ class _Mechanism:
         Arguments and errors as for `delta`.
         """
         accounting.check_request(direction, method, delta=delta)
-        return accounting.epsilon(self._facing(direction), delta, direction, method)
-
-    def _facing(self, direction):
-        """The composition, unless a mixture of it has no answer in this direction."""
-        parts = self.composition()
-        for mixture, _ in parts:
-            mixture.check_direction(direction)
-        return parts
+        return accounting.epsilon(self.composition(), delta, direction, method)
 
 
 @dataclass(frozen=True)

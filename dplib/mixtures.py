@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -57,13 +57,13 @@ class Mixture:
             self._set(sigma, s, np.log(p), log_probability_error=4 * EPS)
 
     @classmethod
-    def _from_logs(cls, sigma, sensitivities, log_probabilities, error, one_sided=False):
+    def _from_logs(cls, sigma, sensitivities, log_probabilities, error, one_sided=False, longer=None):
         """Constructor for weights known in logs (a binomial tail can underflow)."""
         mixture = object.__new__(cls)
-        mixture._set(sigma, np.asarray(sensitivities, float), log_probabilities, error, one_sided)
+        mixture._set(sigma, np.asarray(sensitivities, float), log_probabilities, error, one_sided, longer)
         return mixture
 
-    def _set(self, sigma, s, log_p, log_probability_error, one_sided=False):
+    def _set(self, sigma, s, log_p, log_probability_error, one_sided=False, longer=None):
         values, group = np.unique(s, return_inverse=True)
         merged = np.full(len(values), -np.inf)
         np.logaddexp.at(merged, group, log_p)
@@ -82,6 +82,8 @@ class Mixture:
             ("log_probability_error", log_probability_error),
             # Whether small sensitivities are left out that only the reference sees: see `check_direction`.
             ("one_sided", one_sided),
+            # Makes the mixture with them.
+            ("_longer", longer),
         ):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
@@ -92,12 +94,23 @@ class Mixture:
                 f"overflows; got {sigma!r}"
             )
 
-    def check_direction(self, direction):
-        """Raises NoBracketError for "add" where the components that were left out decide it.
+    def facing(self, direction):
+        """The mixture to compute with in this direction: this one, or for "add" the one with the components that it sees.
 
         Of more than 20,000 trials the weights below e^-1500 are left out. If the reference lies so far below the rest,
-        one round's loss in direction "add" is above 1000.
+        one round's loss in direction "add" is above 1000, and these weights decide it. Raises NoBracketError where the
+        reference is more than a million trials below the rest.
         """
+        found = self._for_add if direction == "add" and self.one_sided else self
+        found.check_direction(direction)
+        return found
+
+    @cached_property
+    def _for_add(self):
+        return self._longer() if self._longer else self
+
+    def check_direction(self, direction):
+        """Raises NoBracketError for "add" where components that this mixture has left out decide it: see `facing`."""
         if direction == "add" and self.one_sided:
             raise NoBracketError(
                 f"no bracket in direction 'add': a loss of one round above 1000, from sensitivities below {self.sensitivities[0]:g} "
@@ -165,11 +178,11 @@ class Mixture:
         A positive sum of Gaussian deltas (no cancellation); relative accuracy
         about 1e-12, limited by the rounding of epsilon itself. direction:
         "remove" or "add". Raises ValueError or TypeError on bad input, NoBracketError
-        as `check_direction`.
+        as `facing`.
         """
         epsilon, scalar = check.grid("epsilon", epsilon)
-        self.check_direction(check.direction(direction, both=False))
-        values = np.exp(self.log_hockey_stick(epsilon.ravel(), direction))
+        mixture = self.facing(check.direction(direction, both=False))
+        values = np.exp(mixture.log_hockey_stick(epsilon.ravel(), direction))
         return _like(values.reshape(epsilon.shape), scalar)
 
     # -- standardised internals, shared with the accountants --
@@ -354,7 +367,7 @@ def binomial(trials, probability, noise_multiplier) -> Mixture:
     components, one may stand for many neighbours, where the noise hides them: what that
     changes, below 1e-16 of P/Q, is part of the rounding error. Beyond k = 20,000 weights below
     e^-1500 are left out: no delta that a float can hold sees them in direction remove, and
-    direction add is refused where it would.
+    `facing` adds those that direction add sees.
     Cost: at most some tenths of a second and 100 MB, at k = 1e8.
 
     >>> from dplib import mixtures
@@ -370,7 +383,7 @@ def binomial(trials, probability, noise_multiplier) -> Mixture:
     if q == 1:
         return Mixture._from_logs(sigma, [float(k)], np.zeros(1), 0.0)
     if k > 1000:
-        return _thinned(*large_binomial(k, q), 1.0, sigma)
+        return _thinned(partial(large_binomial, k, q), 1.0, sigma)
     j = np.arange(k + 1.0)
     choose = log_choose(k)
     hits, misses = j * math.log(q), (k - j) * math.log1p(-q)
@@ -401,16 +414,21 @@ def hypergeometric(batch_size, dataset_size, group_size, noise_multiplier) -> Mi
     j = np.arange(top)
     ratios = np.log((k - j) * (b - j) / ((j + 1.0) * (n - b + j + 1.0)))
     logs, error = walk(ratios, 1.0)
-    return _thinned(*cut(np.arange(top + 1), logs, ratios, error, top), 2.0, sigma)
+    return _thinned(partial(cut, np.arange(top + 1), logs, ratios, error, top), 2.0, sigma)
 
 
-def _thinned(support, logs, ratios, error, unit, sigma):
-    """The mixture with sensitivities unit * support, with no more components than make a difference."""
+def _thinned(weights, unit, sigma, long=False):
+    """The mixture with sensitivities unit * support, with no more components than make a difference.
+
+    weights : function that returns support, logs, ratios, error; given the gap of the shifts, those that the reference sees too.
+    """
     gap = unit / sigma
+    support, logs, ratios, error = weights(gap) if long else weights()
     m, thinning = stride(ratios, gap) if len(support) > _THIN_FROM else (1, 0.0)
     kept = slice(int(np.argmax(logs)) % m, None, m)
     one_sided = is_one_sided(support, logs, gap)
-    return Mixture._from_logs(sigma, unit * support[kept], logs[kept], error + 2 * thinning, one_sided)
+    longer = partial(_thinned, weights, unit, sigma, long=True) if one_sided and not long else None
+    return Mixture._from_logs(sigma, unit * support[kept], logs[kept], error + 2 * thinning, one_sided, longer)
 
 
 def product(probabilities, sensitivities, noise_multiplier, *, limit=1_000_000) -> Mixture:

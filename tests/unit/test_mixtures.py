@@ -595,9 +595,9 @@ def test_fixed_batches_of_large_groups_are_thinned():
     assert pair.probabilities @ (pair.shifts - found) ** 2 == pytest.approx(4 * variance / 1e8, rel=1e-7)
 
 
-@pytest.mark.parametrize("k", [2000, 5000])
+@pytest.mark.parametrize("k", [2000, 5000, 30_000])
 def test_direction_add_sees_the_smallest_sensitivities(k):
-    """Their probabilities, e^-1386 and below, decide it: the loss is at most -log p_0."""
+    """Their probabilities, e^-1386 and below, decide it: the loss is at most -log p_0. Of 30,000 they are added."""
     pair, log_delta = mixtures.binomial(k, 0.5, 10.0), math.log(1e-6)
     found = accounting.epsilon(pair, 1e-6, "add")
     assert found.upper <= k * math.log(2) and found.relative_width < 1e-8
@@ -611,14 +611,41 @@ def test_direction_add_sees_the_smallest_sensitivities(k):
         assert sign * (math.log(special.ndtr(u) - miss) - log_delta) > -1e-5
 
 
-def test_direction_add_is_refused_where_what_is_left_out_decides_it():
+def test_components_that_direction_add_sees_are_added():
     """Sensitivities below 41,000 are left out, and the reference sees the 200 at most that are likeliest there."""
     pair = mixtures.binomial(10**5, 0.5, 10.0)
     with pytest.raises(NoBracketError, match="direction 'add'.* above 1000"):
-        pair.hockey_stick(1.0, "add")
-    with pytest.raises(NoBracketError, match="direction 'add'"):
-        dplib.PoissonDPSGD(10.0, 0.5, 100, 10**5).epsilon(1e-6, "add")
-    with pytest.raises(NoBracketError, match="direction 'add'"):
-        dplib.PoissonDPSGD(10.0, 0.5, 1, 10**5).delta(1e4, "add")
-    assert dplib.PoissonDPSGD(10.0, 0.5, 100, 10**5).epsilon(1e-6).relative_width < 1e-6
+        pair.check_direction("add")
+    longer = pair.facing("add")
+    assert pair.sensitivities[0] > 40_000 and longer.sensitivities[0] < 100 and pair.facing("remove") is pair
+    one_round = dplib.PoissonDPSGD(10.0, 0.5, 1, 10**5)
+    spent = one_round.epsilon(1e-6, "add")
+    assert spent.relative_width < 1e-6 and one_round.delta(spent.upper, "add").lower <= 1e-6
+    remove, add = (dplib.PoissonDPSGD(10.0, 0.5, 100, 10**5).epsilon(1e-6, side) for side in ("remove", "add"))
+    assert remove.relative_width < 1e-6 and add.lower <= add.upper <= remove.upper
     assert dplib.PoissonDPSGD(1e6, 1e-3, 100, 10**8).epsilon(1e-6, "add").relative_width < 1e-6
+
+
+@pytest.mark.parametrize(
+    "mechanism, question, value",
+    [
+        (dplib.LastIterate(0.4059058993062729, 0.13464303778348935, 27436), "delta", 0.43406443264652145),
+        (dplib.LastIterate(0.5314853609889375, 0.22649489730683212, 21243), "epsilon", 6.643066028988048e-05),
+        (dplib.LastIterate(0.7568502175232639, 0.17424647100354154, 96500), "epsilon", 0.05746035799163597),
+        (dplib.LastIterate(0.07616689164368627, 0.008742439679400511, 10**8), "epsilon", 8.321258250159518e-87),
+        (dplib.PoissonDPSGD(212.9909011958455, 0.09653479683693039, 2512, 374745), "epsilon", 1.2467485007456573e-248),
+    ],
+    ids=str,
+)
+def test_settings_of_direction_add_that_were_refused(mechanism, question, value):
+    bracket = getattr(mechanism, question)(value, "add")
+    assert bracket.relative_width < 1e-6 and bracket.upper <= getattr(mechanism, question)(value, "remove").upper
+
+
+def test_direction_add_costs_at_most_what_remove_costs():
+    """Where the reference is more than a million trials away, the upper end is that of remove [C-9m]."""
+    mechanism = dplib.LastIterate(1e-4, 0.9999, 10**8)
+    with pytest.raises(NoBracketError, match="direction 'add'"):
+        mechanism.epsilon(1e-6, "add", method="contour")
+    add, remove = (mechanism.epsilon(1e-6, side) for side in ("add", "remove"))
+    assert add.lower == 0 and add.upper == remove.upper
