@@ -90,7 +90,6 @@ class BallsInBins:
         seed=0,
         samples=None,
         failure_probability=None,
-        checkpoint=None,
     ) -> Bracket | Estimate | Certificate:
         """delta at `epsilon` >= 0: a Bracket, an Estimate or a Certificate (see the class).
 
@@ -101,13 +100,12 @@ class BallsInBins:
             were too few), or tuples of a certificate (None: 2^17).
         failure_probability : of a certificate, in (0, 1). None: 1e-9, or a tenth of delta where that is less. The
             certificate proves one claim, "delta is at most ...", if the claim was fixed before the draws [N-2.1].
-        checkpoint : of a certificate: how the paths begin of the files that keep finished blocks, or None.
 
         Raises ValueError or TypeError on bad input, also where method="exact" has no exact accountant, or where
         the samples are too few for a certificate; NoBracketError where no useful bound can be computed.
         """
         epsilon = check.epsilon(epsilon)
-        ask = _Request(direction, method, seed, samples, failure_probability, checkpoint)
+        ask = _Request(direction, method, seed, samples, failure_probability)
         gram = self._scaled(self._gram)
         if (found := ask.exact(_exact_bins.bracket, gram, epsilon)) is not None:
             return found
@@ -129,7 +127,6 @@ class BallsInBins:
         seed=0,
         samples=None,
         failure_probability=None,
-        checkpoint=None,
     ) -> Bracket | Estimate | Certificate:
         """The smallest epsilon >= 0 at `delta` in (0, 1): a Bracket, an Estimate or a Certificate (see the class).
 
@@ -139,7 +136,7 @@ class BallsInBins:
         [N-2.1s]. failure_probability must be below delta, and is min(1e-9, delta / 1000) where none is given.
         """
         delta = check.delta(delta)
-        ask = _Request(direction, method, seed, samples, failure_probability, checkpoint)
+        ask = _Request(direction, method, seed, samples, failure_probability)
         failure = ask.failure_for(delta)
         gram = self._scaled(self._gram)
         if (found := ask.exact(_exact_bins.epsilon_bracket, gram, delta)) is not None:
@@ -149,9 +146,7 @@ class BallsInBins:
         with self._naming_the_noise():
             return _certified.smallest_epsilon(self._upper_gram(), delta, ask.side, **ask.sampling(failure))
 
-    def release(
-        self, epsilon, delta, *, threshold=None, most_samples=montecarlo.MOST_SAMPLES, seed=1, checkpoint=None
-    ):
+    def release(self, epsilon, delta, *, threshold=None, most_samples=montecarlo.MOST_SAMPLES, seed=1):
         """Estimate-Verify-Release for this mechanism [N-2.1]: arguments and answer of `montecarlo.release`."""
         return montecarlo.release(
             self._scaled(self._gram),
@@ -160,7 +155,6 @@ class BallsInBins:
             threshold=threshold,
             most_samples=most_samples,
             seed=seed,
-            checkpoint=checkpoint,
         )
 
     def certified(
@@ -172,7 +166,6 @@ class BallsInBins:
         seed=0,
         samples=None,
         failure_probability=None,
-        checkpoint=None,
     ):
         """(the mechanism with the smallest noise that certifies the target, its Certificate of delta) [A-15].
 
@@ -182,7 +175,7 @@ class BallsInBins:
         is (epsilon, delta)-DP, the search included [N-2.1s]. An error is an outcome of the search, too: to search
         again with another seed or with more samples is to search twice, and each search has to get its part of delta.
         """
-        ask = _Request(direction, "certificate", seed, samples, failure_probability, checkpoint)
+        ask = _Request(direction, "certificate", seed, samples, failure_probability)
         return self._certified(check.epsilon(epsilon), check.delta(delta), ask)
 
     def _certified(self, epsilon, delta, ask):
@@ -234,7 +227,7 @@ class BallsInBins:
 class _Request:
     """What both questions have in common, checked."""
 
-    def __init__(self, direction, method, seed, samples, failure_probability, checkpoint):
+    def __init__(self, direction, method, seed, samples, failure_probability):
         self.side = check.side(direction)
         self.method = check.choice("method", method, METHODS)
         self.seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
@@ -247,12 +240,8 @@ class _Request:
             self.failure_probability = check.real(
                 "failure_probability", failure_probability, above=0, below=1
             )
-        if checkpoint is not None:
-            check.path("checkpoint", checkpoint)
-        self.checkpoint = checkpoint
-        for name, value in (("failure_probability", failure_probability), ("checkpoint", checkpoint)):
-            if value is not None and method != "certificate":
-                raise ValueError(f"{name} goes with method='certificate' only; got method={method!r}")
+            if method != "certificate":
+                raise ValueError(f"failure_probability goes with method='certificate' only; got method={method!r}")
 
     def failure_for(self, delta):
         """The failure probability of a search for what satisfies `delta`; it is taken off delta [N-2.1s]."""
@@ -266,7 +255,6 @@ class _Request:
             "samples": self.samples or montecarlo.TUPLES,
             "failure_probability": failure_probability,
             "seed": self.seed,
-            "checkpoint": self.checkpoint,
         }
 
     def exact(self, question, gram, target):

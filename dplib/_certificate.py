@@ -73,7 +73,6 @@ def certify(
     failure_probability=1e-9,
     seed=0,
     tuple_size=None,
-    checkpoint=None,
 ):
     """An upper bound on delta(epsilon) that holds with probability at least 1 - failure_probability [A-15].
 
@@ -84,7 +83,6 @@ def certify(
     epsilon : at least 0. side : "remove" or "add".
     samples : how many. failure_probability : in (0, 1); for a guarantee at delta no larger than delta.
     tuple_size : k of the remove direction, or None to choose it by a pilot.
-    checkpoint : path of a file that keeps finished blocks, or None.
 
     Returns a `Certified`. Raises ValueError when the budget is too small for an upper bound within twice the
     mean; it says how many samples would do, about. `_tuples.OutOfRange`, a ValueError, where the modes are too large.
@@ -92,7 +90,7 @@ def certify(
     """
     plan = prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size)
     overshoot(plan, samples, failure_probability)
-    return run(plan, samples, failure_probability, seed, (), checkpoint)
+    return run(plan, samples, failure_probability, seed, ())
 
 
 def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=None):
@@ -137,7 +135,7 @@ def overshoot(plan, samples, failure_probability):
     return factor
 
 
-def run(plan, samples, failure_probability, seed, key, checkpoint=None):
+def run(plan, samples, failure_probability, seed, key):
     """The certificate from fresh samples of a plan's sampler; key tells several runs of one seed apart."""
     _refuse_drowned(plan)
     sampler = plan.sampler
@@ -146,8 +144,6 @@ def run(plan, samples, failure_probability, seed, key, checkpoint=None):
         -(-samples // _tuples.BLOCK),
         seed=seed,
         key=(_FINAL, *key),
-        checkpoint=checkpoint,
-        fingerprint=_fingerprint(sampler) if checkpoint is not None else None,
         description="certificate",
     )
     values = np.concatenate(blocks)[:samples]
@@ -217,15 +213,3 @@ def _best_size(sizes, excess):
         if cost(better) >= cost(best):
             return sizes[best]
         best = better
-
-
-def _fingerprint(sampler):
-    parts = {"epsilon": sampler.epsilon, "gram": sampler.factor.gram}
-    if isinstance(sampler, _tuples.RemoveSampler):
-        parts |= {
-            "size": sampler.law.size,
-            "levels": sampler.law.levels,
-            "weights": sampler.law.weights,
-            "common": sampler.common is not None,
-        }
-    return parts

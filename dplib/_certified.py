@@ -25,7 +25,7 @@ def certified_level(delta, failure_probability):
     return math.nextafter(delta - failure_probability, 0.0)
 
 
-def smallest_noise(gram, epsilon, delta, side, *, samples, failure_probability, seed, checkpoint):
+def smallest_noise(gram, epsilon, delta, side, *, samples, failure_probability, seed):
     """(noise multiplier, Certificate of delta at `epsilon` there); gram at noise multiplier 1.
 
     The certificate's upper end plus its failure probability is at most `delta`.
@@ -38,13 +38,11 @@ def smallest_noise(gram, epsilon, delta, side, *, samples, failure_probability, 
         noise = start * math.exp(fall / -found.d_log_sigma)
         return noise, gram / noise**2, epsilon
 
-    noise, upper = _first_certified(
-        candidate, found, delta, side, samples, failure_probability, seed, checkpoint
-    )
+    noise, upper = _first_certified(candidate, found, delta, side, samples, failure_probability, seed)
     return float(noise), Certificate(upper, failure_probability, samples, METHOD)
 
 
-def smallest_epsilon(gram, delta, side, *, samples, failure_probability, seed, checkpoint) -> Certificate:
+def smallest_epsilon(gram, delta, side, *, samples, failure_probability, seed) -> Certificate:
     """Certificate of an epsilon, a little above the smallest at which delta is at most `delta`; gram over sigma^2.
 
     There delta is at most `delta` less the failure probability, except with that probability.
@@ -57,13 +55,11 @@ def smallest_epsilon(gram, delta, side, *, samples, failure_probability, seed, c
         epsilon = start + fall / -found.d_epsilon
         return max(epsilon, 0.0), gram, max(epsilon, 0.0)
 
-    epsilon, _ = _first_certified(
-        candidate, found, delta, side, samples, failure_probability, seed, checkpoint
-    )
+    epsilon, _ = _first_certified(candidate, found, delta, side, samples, failure_probability, seed)
     return Certificate(epsilon, failure_probability, samples, METHOD)
 
 
-def _first_certified(candidate, found, delta, side, samples, failure_probability, seed, checkpoint):
+def _first_certified(candidate, found, delta, side, samples, failure_probability, seed):
     """The first candidate that passes: (what was looked for, the certified upper bound on delta there).
 
     candidate(fall) : (what is looked for, gram, epsilon) where log delta is less by `fall`, about, than at the start.
@@ -84,8 +80,7 @@ def _first_certified(candidate, found, delta, side, samples, failure_probability
         fall = math.log(excess * (1 + margin * doubt)) + found.log_value - math.log(delta)
         place, gram, epsilon = candidate(fall)
         plan = _certificate.prepare(gram, epsilon, side, samples, share, seed, size)
-        path = None if checkpoint is None else f"{checkpoint}.{attempt}.{side}.npz"
-        result = _certificate.run(plan, samples, share, seed, (attempt, int(side == "add")), path)
+        result = _certificate.run(plan, samples, share, seed, (attempt, int(side == "add")))
         if result.upper <= delta:
             return place, result.upper
     raise ValueError(

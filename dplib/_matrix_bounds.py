@@ -40,8 +40,8 @@ FEW = "few"
 class Bounds:
     """All candidates of one mechanism, in one direction."""
 
-    def __init__(self, mechanism, direction, checkpoint=None):
-        self.mechanism, self.direction, self.checkpoint = mechanism, direction, checkpoint
+    def __init__(self, mechanism, direction):
+        self.mechanism, self.direction = mechanism, direction
         m = mechanism
         self.few = Few(m.encoder, float(m.noise_multiplier), float(m.sampling_probability), int(m.min_separation))
         self.names = [m.tail_bound]
@@ -131,7 +131,6 @@ class Bounds:
             min_separation=m.min_separation,
             slack=max(0.1 * _MARGIN * left * 1e-4**finer, _FINEST),
             round_entries_to=m.round_entries_to,
-            checkpoint=self.checkpoint,
         )
         sums = []
         for rows in groups:

@@ -1,7 +1,6 @@
-"""Long computations: a progress bar when somebody watches, and a file from which to go on.
+"""Long computations: a progress bar when somebody watches, and a file from which training goes on.
 
-`bar` shows progress on stderr after two seconds. `Checkpoint` keeps finished
-parts of a computation in one file, and refuses a file that was made for
+`Checkpoint` keeps the state of a run in one file, and refuses a file that was made for
 other arguments. A run that is killed loses what it did since its last save.
 """
 
@@ -10,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 import time
 import zipfile
 from contextlib import suppress
@@ -18,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-_DELAY = 2.0  # seconds before a bar appears
 _EVERY = 0.5  # seconds between two saves at least
 _SHARE = 20  # times as long as the last save took: saving takes at most a twentieth of the time
 _FINGERPRINT = "fingerprint"  # name of the entry that holds the arguments
@@ -27,33 +24,24 @@ _FINGERPRINT = "fingerprint"  # name of the entry that holds the arguments
 # ------------------------------------------------------------------------- progress
 
 
-def bar(work, description=""):
-    """Progress of `work` on stderr, once it has taken longer than two seconds.
+def bar(work=None, description="", total=None):
+    """A progress bar of tqdm on stderr, where that is a terminal, after two seconds; without tqdm there is none.
 
-    work : an iterable, which is then iterated over, or a whole number of steps.
-    description : a few words that stand before the bar.
-
-    Returns an object to iterate over; with a number of steps also a context
-    manager with `update(steps)`. Nothing is shown without tqdm, or where nobody
-    watches: stderr must be a terminal or a notebook. The environment variable
-    DPLIB_PROGRESS=0 switches bars off everywhere, DPLIB_PROGRESS=1 shows them also in a log.
+    work : an iterable, which is then iterated over; or None, for a context manager with `update(steps)`.
+    description : a few words that stand before the bar. total : how many steps there are, where `work` does not say.
     """
-    steps = work if isinstance(work, int) else None
-    if _watched():
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            return _Silent(work)
-        options = {"desc": description or None, "delay": _DELAY, "leave": False, "file": sys.stderr}
-        return tqdm(range(steps), **options) if steps is not None else tqdm(work, **options)
-    return _Silent(work)
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return _Silent(work)
+    return tqdm(work, description, total, leave=False, disable=None, delay=2)
 
 
 class _Silent:
     """The same interface, showing nothing."""
 
     def __init__(self, work):
-        self._work = range(work) if isinstance(work, int) else work
+        self._work = work
 
     def __iter__(self):
         return iter(self._work)
@@ -62,31 +50,10 @@ class _Silent:
         return self
 
     def __exit__(self, *_):
-        return False
+        pass
 
     def update(self, steps=1):
         pass
-
-    def close(self):
-        pass
-
-
-def _watched():
-    choice = os.environ.get("DPLIB_PROGRESS", "")
-    if choice in ("0", "1"):
-        return choice == "1"
-    try:
-        terminal = sys.stderr.isatty()
-    except (AttributeError, ValueError):  # no stderr at all, or a closed one
-        return False
-    return terminal or _in_notebook()
-
-
-def _in_notebook():
-    """Whether a Jupyter kernel runs us; without importing IPython where nobody else has."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    return hasattr(shell, "kernel")
 
 
 # ---------------------------------------------------------------------- resumable state

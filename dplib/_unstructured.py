@@ -56,25 +56,18 @@ class Blocks:
             gram[np.ix_(used, used)] += scaled.T @ scaled
 
 
-def bounds(blocks, probability, delta_1, rule, checkpoint=None):
+def bounds(blocks, probability, delta_1, rule):
     """Probability bounds, shape of `blocks.entries`: `probability` where nothing was seen, else by `rule`.
 
-    rule : `published_rule` or `joint_rule`. checkpoint : a `_progress.Checkpoint`, to go on after an interruption.
+    rule : `published_rule` or `joint_rule`.
     """
-    result, done = np.full(blocks.entries.shape, float(probability)), 0
+    result = np.full(blocks.entries.shape, float(probability))
     if blocks.pairs == 0:
         return result
-    saved = checkpoint.load() if checkpoint is not None else {}
-    if saved:
-        result, done = saved["result"], int(saved["done"])
     exponents = rule(probability, delta_1 / blocks.pairs)
     for block, columns, gram in blocks.past():
-        if block < done:
-            continue
         found = exponents(gram[columns], np.diag(gram)[columns])
         result[block, columns] = posterior(probability, found)
-        if checkpoint is not None and checkpoint.due:
-            checkpoint.save(result=result, done=np.array(block + 1))
     return result
 
 

@@ -8,7 +8,6 @@ allowed. Checks run before any computation starts.
 from __future__ import annotations
 
 import math
-import os
 from decimal import Decimal
 from numbers import Integral, Real
 
@@ -110,16 +109,6 @@ def flag(name, value):
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False; got {value!r}")
     return bool(value)
-
-
-def path(name, value):
-    """The path of a file in a folder that exists, as text."""
-    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
-        raise TypeError(f"{name} must be a path, or None; got {value!r}")
-    text = os.fspath(value)
-    if not os.path.isdir(os.path.dirname(text) or "."):
-        raise ValueError(f"{name} must be in a folder that exists; got {text!r}")
-    return text
 
 
 def shape(name, value):

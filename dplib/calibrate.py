@@ -34,7 +34,6 @@ def calibrate(
     seed=0,
     samples=None,
     failure_probability=None,
-    checkpoint=None,
 ):
     """The same mechanism with the smallest noise multiplier that meets the target.
 
@@ -62,8 +61,8 @@ def calibrate(
                        rest of delta [N-2.1s] (`failure_probability` is below delta; None: min(1e-9, delta / 1000))
         "auto"         exact where that exists, else an estimate: certify it before relying on it, or leave some room
 
-    with `seed`, `samples` and `checkpoint` as for its `delta`. `BallsInBins.certified` returns the certificate, too.
-    For other mechanisms these four have no meaning, and must be left out.
+    with `seed` and `samples` as for its `delta`. `BallsInBins.certified` returns the certificate, too.
+    For other mechanisms these three have no meaning, and must be left out.
 
     >>> from dplib import PoissonDPSGD, calibrate
     >>> draft = PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.01, steps=2000)
@@ -75,12 +74,7 @@ def calibrate(
     """
     epsilon, delta, direction = check.epsilon(epsilon), check.delta(delta), check.direction(direction)
     check.mechanism(mechanism, question="epsilon")
-    options = {
-        "seed": seed,
-        "samples": samples,
-        "failure_probability": failure_probability,
-        "checkpoint": checkpoint,
-    }
+    options = {"seed": seed, "samples": samples, "failure_probability": failure_probability}
     if isinstance(mechanism, BallsInBins):
         return mechanism._calibrated(epsilon, delta, direction, method, **options)
     check.choice("method", method, METHODS)
@@ -334,7 +328,7 @@ def _calibrated_bound(mechanism, epsilon, delta, direction):
             return 1.0 if found > epsilon else -1.0
         return math.log(found / epsilon)
 
-    with _progress.bar(12, "calibration") as progress:
+    with _progress.bar(description="calibration", total=12) as progress:
         # Start at one participation without sampling.
         x = _nearby(partial(excess, candidate=mechanism), math.log(norm / gaussian.calibrate(epsilon, delta)))
         # With one tail bound and one share, epsilon is smooth.

@@ -22,14 +22,12 @@ Tail bounds, all valid; each holds for outputs of either argument:
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 
 import numpy as np
 
 from . import _aged, _branches, _unstructured
 from . import _validate as check
-from ._progress import Checkpoint
 from ._row_law import (
     RowLaws,
     bernoulli_numbers,
@@ -123,7 +121,6 @@ def rows(
     min_separation=1,
     slack=1e-12,
     round_entries_to=None,
-    checkpoint=None,
 ):
     """Row laws off a bad event of probability delta_1: a list of `Rows`, one for each group of records.
 
@@ -134,8 +131,6 @@ def rows(
     slack : in (0, 1), how much probability truncation and rounding may cost in all.
     round_entries_to : round the entries of the row laws up to multiples of this, as the source does, instead
         of splitting them (None).
-    checkpoint : None, or how the paths begin of the files in which finished bounds of a dense encoder are kept:
-        one for each tail bound, delta_1 and group.
 
     With min-separation the data are split into b groups; for Toeplitz encoders the first one is the
     worst, for trees with b a power of two all are alike. Raises NoBracketError where the bound is void:
@@ -158,7 +153,7 @@ def rows(
         _refuse_large(encoder)
         if tail_bound in ("aggregated", "pooled"):
             raise _unsuited()
-        found = _dense(encoder, b, b * p, delta_1, tail_bound, build, checkpoint)
+        found = _dense(encoder, b, b * p, delta_1, tail_bound, build)
     # Where the past reveals nothing there is no bad event, and no tail bound.
     return [Rows(pairs, spent, lost, tail_bound if spent else "no") for pairs, spent, lost in found]
 
@@ -402,27 +397,15 @@ def _tree(encoder, b, p, delta_1, tail_bound, build):
     return pairs, spent, lost
 
 
-def _dense(encoder, b, p, delta_1, tail_bound, build, checkpoint):
+def _dense(encoder, b, p, delta_1, tail_bound, build):
     found = []
     rule = getattr(_unstructured, f"{tail_bound}_rule")
     for first in range(min(b, encoder.columns)):
         blocks = _unstructured.Blocks(encoder, build.noise, b, first)
-        store = Checkpoint(
-            _path(checkpoint, tail_bound, delta_1, first),
-            entries=encoder.entries(), noise_multiplier=build.noise, sampling_probability=p,
-            delta_1=delta_1, tail_bound=tail_bound, min_separation=b,
-        )
         spent = delta_1 if blocks.pairs else 0.0
-        chances = _unstructured.bounds(blocks, p, delta_1, rule, store)
+        chances = _unstructured.bounds(blocks, p, delta_1, rule)
         found.append(_by_pair(build.up(blocks.entries), chances, spent, build))
     return found
-
-
-def _path(checkpoint, *parts):
-    """The file of one part of the work; what is no path is left for `Checkpoint` to refuse."""
-    if not isinstance(checkpoint, (str, os.PathLike)) or not os.fspath(checkpoint):
-        return checkpoint
-    return "-".join([os.fspath(checkpoint), *map(str, parts)])
 
 
 def _by_pair(entries, chances, delta_1, build):

@@ -180,7 +180,7 @@ def _fetch(url, part, timeout):
         length = response.headers.get("Content-Length")
         wanted = None if length is None else int(length) + (have if goes_on else 0)
         steps = 1 if wanted is None else max(1, wanted // _CHUNK)
-        with open(part, "ab" if goes_on else "wb") as file, bar(steps, "CIFAR-10") as progress:
+        with open(part, "ab" if goes_on else "wb") as file, bar(description="CIFAR-10", total=steps) as progress:
             while chunk := response.read(_CHUNK):
                 file.write(chunk)
                 progress.update()

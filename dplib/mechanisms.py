@@ -198,7 +198,7 @@ class MatrixMechanism:
     Raises ValueError or TypeError on anything else, NoBracketError where a tail bound by itself is void.
     Cost: a budget of compositions, at most 4 for `epsilon` and about 20 for `delta`: up to 64 rounds mostly under
     0.1 s, at most about 2 s at any noise and rate. Toeplitz encoders and trees with 131,072 rounds take seconds;
-    dense ones n^3, up to 4,096 rounds (n = 2,048: minutes), with a progress bar, and resumable through `checkpoint`.
+    dense ones n^3, up to 4,096 rounds (n = 2,048: minutes), with a progress bar.
 
     >>> from dplib import MatrixMechanism, matrices
     >>> encoder = matrices.optimal_counting(64)
@@ -226,20 +226,18 @@ class MatrixMechanism:
         if self.round_entries_to is not None:
             check.real("round_entries_to", self.round_entries_to, above=0)
 
-    def epsilon(self, delta, direction="both", *, checkpoint=None) -> UpperBound:
+    def epsilon(self, delta, direction="both") -> UpperBound:
         """Upper bound on epsilon at `delta` in (0, 1).
 
         direction : "remove", "add" or "both" (the larger: remove [C-9m]).
-        checkpoint : how the paths begin of the files in which finished tail bounds of a dense encoder are kept,
-        so that a call that was interrupted goes on.
         """
         delta = check.delta(delta)
-        return _Bounds(self, check.direction(direction), checkpoint).epsilon(delta)[0]
+        return _Bounds(self, check.direction(direction)).epsilon(delta)[0]
 
-    def delta(self, epsilon, direction="both", *, checkpoint=None) -> UpperBound:
+    def delta(self, epsilon, direction="both") -> UpperBound:
         """Upper bound on delta at `epsilon` >= 0. Arguments as for `epsilon`."""
         epsilon = check.epsilon(epsilon)
-        return _Bounds(self, check.direction(direction), checkpoint).delta(epsilon)
+        return _Bounds(self, check.direction(direction)).delta(epsilon)
 
     def with_best_tail(self, delta, direction="both"):
         """The same mechanism, fixed to the tail bound and share that give the smallest epsilon at `delta`.

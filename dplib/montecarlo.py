@@ -36,7 +36,7 @@ _PLAIN, _VERIFY = 1, 6  # streams of one seed
 _BLOCK_ENTRIES = 2**19  # normals in one block, 4 MiB
 
 
-def plain(gram, epsilon, direction="both", *, samples=2**17, seed=0, checkpoint=None) -> Estimate:
+def plain(gram, epsilon, direction="both", *, samples=2**17, seed=0) -> Estimate:
     """The published estimator of delta: the mean of (1 - e^(epsilon - loss))_+ over draws from the pair [N-MC].
 
     Parameters
@@ -44,7 +44,6 @@ def plain(gram, epsilon, direction="both", *, samples=2**17, seed=0, checkpoint=
     gram : shape (b, b), inner products of the modes over sigma^2.
     epsilon : at least 0. direction : "remove", "add" or "both" (the larger: remove [C-9m]).
     samples : draws. seed : whole number at least 0.
-    checkpoint : how the paths begin of the files that keep finished blocks, or None.
 
     Returns an Estimate. Its `upper` is the Chernoff-Hoeffding bound for means of numbers in [0, 1], valid for
     any number of samples. The relative standard error is about sqrt(1 / (samples delta)) or more: for
@@ -52,7 +51,7 @@ def plain(gram, epsilon, direction="both", *, samples=2**17, seed=0, checkpoint=
     """
     gram, epsilon, side = _request(gram, epsilon, direction)
     samples = check.whole("samples", samples, at_least=2, at_most=MOST_SAMPLES)
-    return _plain(gram, epsilon, side, samples, seed, _PLAIN, checkpoint)
+    return _plain(gram, epsilon, side, samples, seed, _PLAIN)
 
 
 def estimate(gram, epsilon, direction="both", *, samples=None, relative_error=0.01, seed=0) -> Estimate:
@@ -130,7 +129,6 @@ def certify(
     samples=TUPLES,
     failure_probability=1e-9,
     seed=0,
-    checkpoint=None,
 ) -> Certificate:
     """An upper bound on delta that is too small with at most the stated probability [A-15].
 
@@ -144,7 +142,7 @@ def certify(
     failure_probability : beta in (0, 1), over the draws. One claim of (epsilon, delta)-privacy, fixed before the
         draws, is proved if the bound is at most delta and beta is at most delta [N-2.1]. Where several mechanisms
         are tried, certify delta - beta, beta being the sum over all tries [N-2.1s]: `BallsInBins.certified` does.
-    seed : whole number at least 0. checkpoint : how the paths begin of the files that keep finished blocks, or None.
+    seed : whole number at least 0.
 
     Floating-point rounding is included. Raises ValueError on bad input, and where so few samples give no
     bound worth having; the message says about how many would.
@@ -155,9 +153,8 @@ def certify(
     upper = math.exp(_log_ceiling(gram, epsilon))
     # Where all modes are equal it is exact.
     if upper > FLOOR and gram.min() < gram.max():
-        path = _path(checkpoint, side)
         try:
-            found = _certificate.certify(gram, epsilon, side, samples, beta, _seed(seed), checkpoint=path)
+            found = _certificate.certify(gram, epsilon, side, samples, beta, _seed(seed))
             upper = min(upper, found.upper)
         except _tuples.OutOfRange:
             # Modes so long that delta is nearly 1, unless they are of very different lengths.
@@ -213,9 +210,7 @@ def verification_samples(threshold, final) -> int:
     return math.ceil(math.log(1 / final) / _betting.relative_entropy(threshold, final) * rounding)
 
 
-def release(
-    gram, epsilon, delta, *, threshold=None, most_samples=MOST_SAMPLES, seed=0, checkpoint=None
-) -> Release:
+def release(gram, epsilon, delta, *, threshold=None, most_samples=MOST_SAMPLES, seed=0) -> Release:
     """Estimate-Verify-Release: verify a claim of (epsilon, delta) with fresh plain samples [N-2.1].
 
     Parameters
@@ -225,7 +220,6 @@ def release(
     threshold : in (0, delta); None for 0.8 delta.
     most_samples : largest number of samples.
     seed : of samples that were not used to choose the noise or the encoder: take another one than there.
-    checkpoint : how the paths begin of the files that keep finished blocks, or None.
 
     Returns a `Release`. Accepted is what has an estimate of at most `threshold`. The procedure "run the mechanism
     if accepted, else nothing" is (epsilon, delta)-DP: were the true delta larger, the test would pass with
@@ -244,7 +238,7 @@ def release(
             f"most_samples must be at least {UpperEnd(samples):.4g} to verify delta={delta!r} at the threshold {threshold:.4g}; "
             f"got {most_samples!r} (`certify` proves it with far fewer)"
         )
-    found = _plain(gram, epsilon, side, samples, seed, _VERIFY, checkpoint)
+    found = _plain(gram, epsilon, side, samples, seed, _VERIFY)
     return Release(found.value <= threshold, epsilon, delta, threshold, found, samples)
 
 
@@ -267,10 +261,6 @@ def _seed(seed):
     return check.whole("seed", seed, at_least=0, at_most=_streams.LARGEST_SEED)
 
 
-def _path(checkpoint, *words):
-    return None if checkpoint is None else ".".join([check.path("checkpoint", checkpoint), *words, "npz"])
-
-
 def _log_ceiling(gram, epsilon):
     """log delta of the longest mode alone, rounded up: random bins never hurt [N-3.2], and no mode is longer."""
     value = gaussian.log_delta(math.sqrt(gram.diagonal().max()) * (1 + 1e-12), epsilon)
@@ -281,7 +271,7 @@ def _below_floor():
     return Estimate(FLOOR, 0.0, FLOOR, CONFIDENCE, f"lines; below {FLOOR:g}")
 
 
-def _plain(gram, epsilon, side, samples, seed, stream, checkpoint):
+def _plain(gram, epsilon, side, samples, seed, stream):
     """Plain sampling in one direction."""
     size = min(max(64, _BLOCK_ENTRIES // len(gram)), samples)
     blocks = -(-samples // size)
@@ -290,8 +280,6 @@ def _plain(gram, epsilon, side, samples, seed, stream, checkpoint):
         blocks,
         seed=_seed(seed),
         key=(stream, _SIDES[side]),
-        checkpoint=_path(checkpoint, "plain" if stream == _PLAIN else "verify", side),
-        fingerprint={"gram": gram, "epsilon": epsilon, "samples": samples, "size": size},
         description=f"samples ({side})",
     )
     first, second = (math.fsum(column) for column in zip(*sums))

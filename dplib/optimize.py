@@ -30,8 +30,7 @@ from . import _encoder_families, _importance, _objectives, _slopes, _streams, ma
 from . import _validate as check
 from ._balls_in_bins import BallsInBins
 from ._moving import MovingLines
-from ._progress import Checkpoint, bar
-from ._replay import Record
+from ._progress import bar
 from ._scipy import optimize as scipy_optimize
 from ._signed_buffers import FEWEST, Dipped, Waved
 from .results import NoBracketError
@@ -46,7 +45,6 @@ _BEYOND = 500.0  # logarithm of an error that is none
 _STREAM, _SLOPE_STREAM = 9, 10  # first keys of the random streams
 _VALIDATION = 0.005  # standard error of delta, relative
 _LARGEST_SEED = 2**62
-_VERSION = 1  # of what checkpoints hold
 
 
 class Objective(float):
@@ -113,7 +111,6 @@ def optimize(
     lines=_LINES,
     most_steps=100,
     seed=0,
-    checkpoint=None,
 ) -> Optimized:
     """The encoder of a family with the smallest error of prefix sums at (epsilon, delta), balls in bins.
 
@@ -133,8 +130,6 @@ def optimize(
     start : Toeplitz encoder to start from (not for buffers); None: optimal counting, cut after a quarter of b.
         For a function: its first parameters.
     lines : 64 to 2^17, drawn once for each pass; most_steps : of L-BFGS-B in each pass. seed : whole number.
-    checkpoint : path of a file that keeps finished evaluations, or None. The same call goes on from there and ends
-        with the identical result; functions must be the same, too (only their first values are compared).
 
     Both directions: remove is the larger one [C-9m]. Raises ValueError or TypeError on bad input.
     Cost: b = 128, n = 2,048: a few seconds; memory O(n + b^2), for arrays O(n^2).
@@ -147,21 +142,13 @@ def optimize(
     signed = check.flag("signed", signed)
     goal = _objectives.make(objective)
     family = _encoder_families.make(encoder_family, b * epochs, b, bands, buffers, start)
-    kept = Checkpoint(
-        checkpoint, version=_VERSION, epsilon=epsilon, delta=delta, batches_per_epoch=b, epochs=epochs,
-        encoder_family=type(family).__name__, start=family.start, table=family.table(family.start),
-        objective=objective if isinstance(objective, str) else goal.value(family.table(family.start), 1.0),
-        signed=signed, lines=lines, most_steps=most_steps, seed=seed,
-    )  # fmt: skip
-    noise, record = _Noise(epsilon, delta, lines, seed), Record(kept)
-    try:
-        problem = _Problem(family, goal, b, noise, record)
-        x = _descend(problem, most_steps)
-        encoder = family.encoder(x)
-        if signed and isinstance(family, _encoder_families.Buffered) and family.buffers >= FEWEST:
-            encoder, problem = _with_signs(encoder, problem, most_steps)
-    finally:
-        record.save()
+    goal.value(family.table(family.start), 1.0)  # refuses what has no value there
+    noise = _Noise(epsilon, delta, lines, seed)
+    problem = _Problem(family, goal, b, noise)
+    x = _descend(problem, most_steps)
+    encoder = family.encoder(x)
+    if signed and isinstance(family, _encoder_families.Buffered) and family.buffers >= FEWEST:
+        encoder, problem = _with_signs(encoder, problem, most_steps)
     return validated(
         encoder,
         encoder.coefficients if hasattr(encoder, "coefficients") else encoder.array,
@@ -331,36 +318,27 @@ class _Noise:
 class _Problem:
     """The objective at the noise that the target asks for, with its gradient by the parameters of the family."""
 
-    def __init__(self, family, objective, batches, noise, record):
-        self.family, self.objective, self.b, self.noise, self.record = (
-            family,
-            objective,
-            batches,
-            noise,
-            record,
-        )
+    def __init__(self, family, objective, batches, noise):
+        self.family, self.objective, self.b, self.noise = family, objective, batches, noise
         self.seen, self.history = {}, []
 
     def start_pass(self, x, number):
-        """New lines for the encoder at x, drawn when they are needed: not while a record is replayed."""
-        self.drawn, self.seen, self.best = False, {}, None
-        self.pending = x.copy(), number, self.noise.log_sigma
+        """New lines for the encoder at x."""
+        self.seen, self.best = {}, None
+        self.noise.draw(_slopes.gram(self.family.table(x), self.b), number, self.noise.log_sigma)
 
     def value(self, x):
-        known = self.record.known(x)
-        if known is None:
-            if self.best is not None:
-                self.noise.log_sigma = self.best[2]
-            try:
-                known = self._computed(x)
-            except NoBracketError:
-                if self.best is None or np.array_equal(x, self.best[1]):
-                    raise
-                # Too long a step: a bowl around the best point sends the line search back.
-                way = x - self.best[1]
-                known = self.best[0] + 1, 2 * way / float(way @ way), (self.noise.log_sigma, math.nan)
-            self.record.add(x, *known)
-        value, gradient, (log_sigma, shown) = known
+        if self.best is not None:
+            self.noise.log_sigma = self.best[2]
+        try:
+            value, gradient, log_sigma, shown = self._computed(x)
+        except NoBracketError:
+            if self.best is None or np.array_equal(x, self.best[1]):
+                raise
+            # Too long a step: a bowl around the best point sends the line search back.
+            way = x - self.best[1]
+            value, gradient = self.best[0] + 1, 2 * way / float(way @ way)
+            log_sigma, shown = self.noise.log_sigma, math.nan
         self.noise.log_sigma = log_sigma
         if self.best is None or value < self.best[0]:
             self.best = value, x.copy(), log_sigma, shown
@@ -375,23 +353,14 @@ class _Problem:
         return value, slope + by_log_sigma * _log_slope(table, gram, weights), log_sigma, shown
 
     def _computed(self, x):
-        self.draw()
         value, slope, log_sigma, shown = self.of_table(self.family.table(x))
         gradient = self.family.pull(x, slope)
         if not (abs(value) < _BEYOND and np.all(np.isfinite(gradient))):
             raise NoBracketError("the error is beyond the range of floats")
-        return value, gradient, (log_sigma, shown)
-
-    def draw(self):
-        """The lines of this pass, if that was not yet done."""
-        if not self.drawn:
-            where, number, log_sigma = self.pending
-            self.noise.draw(_slopes.gram(self.family.table(where), self.b), number, log_sigma)
-            self.drawn = True
+        return value, gradient, log_sigma, shown
 
     def note(self, x):
         self.history.append(self.seen.get(x.tobytes(), (math.nan, math.nan)))
-        return self.history[-1]
 
 
 def _descend(problem, most_steps):
@@ -400,14 +369,10 @@ def _descend(problem, most_steps):
     x, best = family.start, math.inf
     if not len(x):
         return x
-    with bar(_PASSES * most_steps, "encoder") as progress:
+    with bar(description="encoder", total=_PASSES * most_steps) as progress:
 
         def step(point):
-            shown, sigma = problem.note(point)
-            if hasattr(progress, "set_postfix_str"):
-                progress.set_postfix_str(
-                    f"objective {shown:.6g}, noise multiplier {sigma:.5g}", refresh=False
-                )
+            problem.note(point)
             progress.update()
 
         for number in range(_PASSES):
@@ -429,17 +394,16 @@ def _descend(problem, most_steps):
 def _with_signs(encoder, problem, most_steps):
     """(the best encoder of those with weights above 0, of either sign, and with a complex pair; its problem)."""
     free = _Problem(
-        _encoder_families.make("toeplitz", encoder.columns, problem.b), problem.objective, problem.b, problem.noise, problem.record
+        _encoder_families.make("toeplitz", encoder.columns, problem.b), problem.objective, problem.b, problem.noise
     )  # fmt: skip
     target = free.family.table(_descend(free, most_steps))
     least = problem.best[-1]
     buffers = len(encoder.output_scale)
     for form, short in ((Dipped, False), (Waved, False), (Dipped, True))[: 2 + (buffers > FEWEST)]:
         family = form(encoder.columns, buffers, target, short)
-        signs = _Problem(family, problem.objective, problem.b, problem.noise, problem.record)
+        signs = _Problem(family, problem.objective, problem.b, problem.noise)
         try:
             other = family.encoder(_descend(signs, most_steps))
-            signs.draw()
             shown = signs.of_table(other.coefficients)[-1]
         except NoBracketError:  # the fit was nothing to start from
             continue

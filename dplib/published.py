@@ -23,7 +23,7 @@ from . import _betting, _bins, _encoder_families, _objectives, _published, monte
 from . import _validate as check
 from . import optimize as _optimize
 from ._jax import double, load
-from ._progress import Checkpoint, bar
+from ._progress import bar
 from .results import Estimate
 
 OPTIMIZERS = ("adam", "gradient_descent")
@@ -190,7 +190,6 @@ def optimize(
     learning_rate=None,
     fresh=True,
     seed=0,
-    checkpoint=None,
     devices=None,
 ):
     """The encoder of a family with a small error at (epsilon, delta), by the published method [N-grad].
@@ -205,7 +204,7 @@ def optimize(
         there down to 0 along a cosine): all coefficients move at once, and seven times as much diverges at n = 2,048. The source
         names neither. Parameters are sqrt(k + 1) c_k; the objective is divided by its first value.
     fresh : True draws anew in each step; False keeps the draws of the first step.
-    seed : whole number from 0 to 2^62. checkpoint : path of a file from which an interrupted run goes on, or None.
+    seed : whole number from 0 to 2^62.
     devices : list of JAX devices; None for all local ones.
 
     Returns an `Optimized` of `dplib.optimize`, validated in the same way by fresh lines; `.history` has one row per step.
@@ -225,14 +224,9 @@ def optimize(
     family = _encoder_families.make(encoder_family, n, b, bands, buffers, start)
     _objectives.make(objective).value(family.table(family.start), 1.0)  # refuses what has no value there
     rate = learning_rate or _rate(optimizer, len(family.start))
-    kept = Checkpoint(
-        checkpoint, method="published", family=_name(encoder_family), start=family.start,
-        table=family.table(family.start), epsilon=epsilon, delta=delta, batches=b, objective=_name(objective),
-        samples=samples, steps=steps, optimizer=optimizer, rate=rate, fresh=fresh, seed=seed, jax=load().__version__,
-    )  # fmt: skip
     with double():
         descent = _Descent(family, objective, b, epsilon, delta)
-        x, history = descent.run(kept, steps, samples, optimizer, rate, fresh, seed, devices)
+        x, history = descent.run(steps, samples, optimizer, rate, fresh, seed, devices)
     return _optimize.validated(
         family.encoder(x), family.table(x), objective, epsilon=epsilon, delta=delta, batches_per_epoch=b,
         epochs=n // b, history=history, parameters=x if callable(encoder_family) else None, seed=seed,
@@ -272,36 +266,20 @@ class _Descent:
             raise ValueError(f"objective must be finite, with a finite gradient; got {float(value)!r}")
         return float(value), sigma, gradient
 
-    def run(self, kept, steps, samples, optimizer, rate, fresh, seed, devices):
+    def run(self, steps, samples, optimizer, rate, fresh, seed, devices):
         """(last parameters, history)."""
-        jax, rule = load(), _rule(optimizer, rate, steps)
+        rule = _rule(optimizer, rate, steps)
         x = np.array(self.family.start, float)
-        leaves, structure = jax.tree.flatten(rule.init(x))
-        saved, history = kept.load(), []
-        if saved:
-            x, history = saved["x"], saved["history"].tolist()
-            leaves = [saved[f"state_{i}"] for i in range(len(leaves))]
-        state = jax.tree.unflatten(structure, leaves)
-        stream = None
-        with bar(steps, "published method") as progress:
-            progress.update(len(history))
-            for number in range(len(history), steps):
-                if stream is None or fresh:
-                    key = _published.key_of(seed, _DESCENT, number if fresh else 0)
-                    stream = _published.Draws(key, samples, self.b, "remove", devices)
-                value, sigma, gradient = self.slope(x, stream, history[-1][1] if history else None)
-                history.append((value, sigma))
-                moves, state = rule.update(gradient / (abs(history[0][0]) or 1.0), state, x)
-                x = np.clip(x + np.asarray(moves), *self.bounds)
-                self.family.table(x)  # refuses what is no encoder
-                if hasattr(progress, "set_postfix_str"):
-                    progress.set_postfix_str(
-                        f"objective {value:.6g}, noise multiplier {sigma:.5g}", refresh=False
-                    )
-                progress.update()
-                if kept.due or number == steps - 1:
-                    states = {f"state_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
-                    kept.save(x=x, history=np.array(history), **states)
+        state, history = rule.init(x), []
+        for number in bar(range(steps), "published method"):
+            if number == 0 or fresh:
+                key = _published.key_of(seed, _DESCENT, number)
+                stream = _published.Draws(key, samples, self.b, "remove", devices)
+            value, sigma, gradient = self.slope(x, stream, history[-1][1] if history else None)
+            history.append((value, sigma))
+            moves, state = rule.update(gradient / (abs(history[0][0]) or 1.0), state, x)
+            x = np.clip(x + np.asarray(moves), *self.bounds)
+            self.family.table(x)  # refuses what is no encoder
         return x, np.array(history)
 
 
@@ -395,9 +373,3 @@ def _devices(devices):
     if not devices:
         raise ValueError("devices must not be empty")
     return list(devices)
-
-
-def _name(value):
-    """What tells apart functions in a checkpoint; their values at the start do the rest."""
-    named = value if hasattr(value, "__qualname__") else type(value)
-    return value if isinstance(value, str) else f"{named.__module__}.{named.__qualname__}"

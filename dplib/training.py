@@ -241,7 +241,7 @@ def train(
         "arrays": {name: np.asarray(value, np.float32) for name, value in arrays.items()},
     }
     last_save = done
-    with bar(rounds, "training") as progress:
+    with bar(description="training", total=rounds) as progress:
         progress.update(done)
         while done < rounds:
             stop = min(rounds, done + evaluate_every - done % evaluate_every)

@@ -27,7 +27,7 @@ from scipy.special import stdtrit
 from . import _validate as check
 from . import gaussian, matrices
 from ._half_line import Forest, Modes, integrand
-from ._progress import Checkpoint, bar
+from ._progress import bar
 from .results import Estimate, UpperEnd
 
 _MOST_MODES = 12
@@ -147,39 +147,25 @@ class Truth:
     def __repr__(self):
         return f"Truth({self.method}, noise_multiplier={self._sigma:g}, sampling_probability={self._p:g})"
 
-    def delta(self, epsilon, direction="both", checkpoint=None) -> Estimate:
+    def delta(self, epsilon, direction="both") -> Estimate:
         """Estimate of delta at `epsilon` >= 0.
 
-        direction : "remove", "add" or "both" (the larger). checkpoint : path of a file in which finished
-        blocks are kept, so that an interrupted call with the same arguments goes on; or None.
+        direction : "remove", "add" or "both" (the larger).
         Raises ValueError or TypeError on bad input, ArithmeticError where sampling does not work.
         """
         epsilon = check.epsilon(epsilon)
-        return self._answer("delta", epsilon, check.direction(direction), checkpoint)
+        return self._answer("delta", epsilon, check.direction(direction))
 
-    def epsilon(self, delta, direction="both", checkpoint=None) -> Estimate:
+    def epsilon(self, delta, direction="both") -> Estimate:
         """Estimate of the smallest epsilon >= 0 at `delta`, from 1e-50 to below 1.
 
         The standard error is that of delta over the slope. Other arguments and errors as for `delta`.
         """
         delta = check.real("delta", delta, at_least=_LEAST_DELTA, below=1)
-        return self._answer("epsilon", delta, check.direction(direction), checkpoint)
+        return self._answer("epsilon", delta, check.direction(direction))
 
-    def _answer(self, question, value, direction, path):
+    def _answer(self, question, value, direction):
         sides = ("remove", "add") if direction == "both" else (direction,)
-        entries = self._encoder
-        if isinstance(entries, matrices.Tree):
-            entries = [entries.leaves, entries.trees]
-        store = Checkpoint(
-            path,
-            method=self.method,
-            encoder=entries,
-            noise_multiplier=self._sigma,
-            sampling_probability=self._p,
-            direction=direction,
-            **{question: value},
-            **self._rule.fingerprint(),
-        )
         if self._p == 0 or (not isinstance(self._encoder, matrices.Tree) and not self._encoder.size):
             return _exactly(0.0)
         if self._p == 1:
@@ -191,10 +177,8 @@ class Truth:
                 f"noise_multiplier must be at least {UpperEnd(self._sigma * reach / _FARTHEST):.4g} here, so that no mode "
                 f"is more than {_FARTHEST:g} standard deviations away; got {self._sigma!r}"
             )
-        with bar(len(sides) * self._rule.blocks, f"{self.method}: {question}") as progress:
-            found = [
-                self._rule.side(question, pair, value, side, store, progress, self.mass) for side in sides
-            ]
+        with bar(description=f"{self.method}: {question}", total=len(sides) * self._rule.blocks) as progress:
+            found = [self._rule.side(question, pair, value, side, progress, self.mass) for side in sides]
         largest = max(found, key=lambda estimate: estimate.value)
         upper = max(estimate.upper for estimate in found)
         return Estimate(largest.value, largest.standard_error, upper, largest.confidence)
@@ -232,11 +216,7 @@ class _Sampling:
         size = min(2 ** int(math.log2(samples / _FEWEST_BLOCKS)), _LARGEST_BLOCK)
         return cls(math.ceil(samples / size), size, seed, confidence)
 
-    def fingerprint(self):
-        # The confidence enters after the blocks.
-        return {"blocks": self.blocks, "size": self.size, "seed": self.seed}
-
-    def side(self, question, pair, value, direction, store, progress, mass):
+    def side(self, question, pair, value, direction, progress, mass):
         """The Estimate of one direction."""
         if question == "delta":
             epsilon = value
@@ -245,7 +225,7 @@ class _Sampling:
         else:
             epsilon = None
         epsilon, proposal = self._tuned(pair, direction, epsilon, value)
-        rows = self._run(pair, proposal, epsilon, direction, store, progress)
+        rows = self._run(pair, proposal, epsilon, direction, progress)
         mass[direction] = self._checked_mass(rows)
         average = rows[:, :3].mean(axis=0)
         doubt = 1 / math.sqrt(len(rows)) if pair.dimension else 0.0  # nothing across: exact
@@ -289,20 +269,16 @@ class _Sampling:
             before = epsilon
         return epsilon, proposal
 
-    def _run(self, pair, proposal, epsilon, direction, store, progress):
+    def _run(self, pair, proposal, epsilon, direction, progress):
         """One row for each block: the averages of delta, its derivatives and the likelihood ratio."""
-        saved = store.load()
-        rows = list(saved.get(direction, []))
-        progress.update(len(rows))
-        for block in range(len(rows), self.blocks):
+        rows = []
+        for block in range(self.blocks):
             y, log_ratio = proposal.draw([self.seed, block], self.size)
             values = integrand(pair, y, log_ratio, epsilon, direction)
             rows.append(np.append(values.mean(axis=0), np.exp(log_ratio).mean()))
             if not np.all(np.isfinite(rows[-1])):
                 raise ArithmeticError("sampling does not work at such a small noise_multiplier")
             progress.update(1)
-            if store.due or block == self.blocks - 1:
-                store.save(**{**saved, direction: np.array(rows)})
         return np.array(rows)
 
     @staticmethod
@@ -322,10 +298,7 @@ class _Quadrature:
 
     blocks = 1
 
-    def fingerprint(self):
-        return {}
-
-    def side(self, question, pair, value, direction, store, progress, mass):
+    def side(self, question, pair, value, direction, progress, mass):
         """The Estimate of one direction."""
         before, step = None, 1 / 8
         for _ in range(12):

@@ -38,7 +38,6 @@ from dplib import (
     results,
     sensitivity,
     studies,
-    sweep,
     training,
     truth,
     utility,
@@ -539,9 +538,6 @@ TARGETS = {
     "sensitivity.single": Target(sensitivity.single, {"encoder": encoder}),
     "studies.load": Target(studies.load, {"name": one_of(*studies.names())}),
     "studies.names": Target(studies.names),
-    "sweep.sweep": Target(sweep.sweep, {
-        "task": one_of(repr, str), "settings": one_of([1.0, 4.0], []), "batch_size": one_of(None, 1, 3), "description": one_of("", "x"),
-    }, raises=(RuntimeError,)),
     "training.Config": Target(training.Config, {
         "noise_multiplier": SIGMA, "clip_norm": SIGMA, "encoder": one_of(None, matrices.identity(4)), "learning_rate": log_real(1e-4, 1),
         "momentum": log_real(0.1, 0.99, 0.0), "divisor": one_of(1.0, 100.0, "expected-size"), "adjacency": one_of("zero-out", "add-remove"), "microbatch": one_of(None, 1, 64),

@@ -109,7 +109,6 @@ def circumstances(remote):
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.file://{remote}.insteadOf",
         "GIT_CONFIG_VALUE_0": repository()[0],
-        "DPLIB_PROGRESS": "0",  # a bar appears where a step is slow: an output that depends on the machine
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",

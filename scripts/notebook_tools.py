@@ -55,7 +55,6 @@ def kernel_environment():
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n")
     return {
-        "DPLIB_PROGRESS": "0",  # a progress bar would be an output that differs from run to run
         "IPYTHONDIR": str(folder),
         "JUPYTER_PLATFORM_DIRS": "1",
         "JUPYTER_PREFER_ENV_PATH": "1",

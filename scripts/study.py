@@ -1,7 +1,7 @@
 """Compute the studies of dplib/studies/ again: `make study`, or `python scripts/study.py [NAME ...]`.
 
-Finished parts are kept in _build/studies/NAME.jsonl, so that a second call goes on where the first one
-stopped; --fresh forgets them. After each section the results so far are written to dplib/studies/NAME.json, with
+Finished settings are kept in _build/studies/NAME/ (joblib.Memory), so that a second call with the same code goes on
+where the first one stopped; --fresh forgets them. After each section the results so far are written to dplib/studies/NAME.json, with
 settings and versions. More than one process: --jobs 2. The encoders take about 20 minutes of processor time.
 """
 
@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -20,14 +21,15 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
 
+import joblib  # noqa: E402
 import numpy as np  # noqa: E402
 import one_move  # noqa: E402
 import training_study  # noqa: E402
 from library_files import source_digest  # noqa: E402
+from tqdm import tqdm  # noqa: E402
 
 import dplib  # noqa: E402
 from dplib import encoder_baselines, optimize  # noqa: E402
-from dplib.sweep import sweep  # noqa: E402
 
 STATE, RESULTS = ROOT / "_build" / "studies", ROOT / "dplib" / "studies"
 PACKAGES = ("numpy", "scipy", "jax", "optax", "joblib", "scikit-learn")
@@ -240,19 +242,25 @@ def write(name, about, settings, unfinished, tables):
     one_move.write_text(RESULTS / f"{name}.json", "{\n" + ",\n".join(lines) + "\n}\n")
 
 
+def remembered(name, task):
+    """The task, which looks its result up where this code has found it before."""
+    code = source_digest(Path(__file__).resolve(), Path(training_study.__file__).resolve())
+    return joblib.Memory(STATE / name / code, verbose=0).cache(task)
+
+
 def run(name, fresh, sections):
     about, settings, parts, task = STUDIES[name]
-    STATE.mkdir(parents=True, exist_ok=True)
-    state = STATE / f"{name}.jsonl"
     if fresh:
-        state.unlink(missing_ok=True)
-    parts = parts()
+        shutil.rmtree(STATE / name, ignore_errors=True)
+    parts, task = parts(), joblib.delayed(remembered(name, task))
     unfinished, tables = [section for section, _ in parts], {}
     for number, (section, wanted) in enumerate(parts):
         if sections and section not in sections:
             continue
         print(f"study: {name}, {section} ({len(wanted)})", flush=True)
-        for found in sweep(task, wanted, checkpoint=state, description=f"{name} {number + 1}/{len(parts)}"):
+        results = joblib.Parallel(return_as="generator")(task(setting) for setting in wanted)
+        label = f"{name} {number + 1}/{len(parts)}"
+        for found in tqdm(results, label, len(wanted), leave=False, disable=None, delay=2):
             for table, rows in found.items():
                 tables.setdefault(table, []).extend(rows)
         unfinished.remove(section)
@@ -267,13 +275,11 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--sections", nargs="+", help="only these sections; the file then holds only these")
     options = parser.parse_args()
-    import joblib
-
     with joblib.parallel_config(n_jobs=options.jobs):
         for name in options.names or STUDIES:
             try:
                 run(name, options.fresh, options.sections)
-            except (OSError, ValueError) as error:  # a full disk, a file that may not be written or is another
+            except OSError as error:  # a full disk, a folder that may not be written
                 print(f"study: {name}: {error}; what was finished before is kept", file=sys.stderr)
                 return 1
     return 0

@@ -2,7 +2,6 @@
 
 import ctypes
 import hashlib
-import os
 import random
 import resource
 import signal
@@ -11,8 +10,6 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
-
-THOROUGH = os.environ.get("FAULTS") == "thorough"
 
 
 def start(script, *arguments, **keywords):

@@ -60,9 +60,9 @@ def test_differences_of_outputs_are_counted():
 
 
 def test_no_output_depends_on_the_speed_of_the_machine(tmp_path):
-    """Progress bars are off, and there is one numerical thread, as where outputs are stored."""
+    """There is one numerical thread, as where outputs are stored."""
     stored, here = tools.kernel_environment(), matrix.circumstances(tmp_path)
-    for name in ("DPLIB_PROGRESS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         assert here[name] == stored[name]
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 
-import fault_record
 import mutation as mutation_runs
 import notebook_tools as tools
 import policy
@@ -113,11 +112,6 @@ def fuzz():
     return f"{cases // 1000} thousand inputs, {wrong} of them still wrong"
 
 
-def faults():
-    kills, writing = fault_record.summary(result("faults"))
-    return f"{kills} kills at random moments, {writing} of them in the middle of a write"
-
-
 def calculator():
     tests = (tools.ROOT / "tests" / "book" / "test_calculator.py").read_text(encoding="utf-8")
     return f"on {re.search(r'On ([0-9]+) random settings', tests)[1]} random settings both brackets meet"
@@ -144,7 +138,6 @@ FACTS = [
     mutation,
     statements,
     fuzz,
-    faults,
     calculator,
     supply_chain,
 ]

@@ -190,8 +190,6 @@ def test_an_estimate_never_stands_for_a_guarantee():
     for method in ("auto", "exact", "estimate"):
         with pytest.raises(ValueError, match="failure_probability goes with method='certificate'"):
             IDENTITY.delta(1.0, method=method, failure_probability=1e-6)
-        with pytest.raises(ValueError, match="checkpoint goes with method='certificate'"):
-            IDENTITY.delta(1.0, method=method, checkpoint="file")
 
 
 def test_the_failure_probability_is_below_delta():
@@ -215,11 +213,11 @@ def test_where_an_exact_bracket_fails_auto_estimates(monkeypatch):
         IDENTITY.delta(1.0, method="exact")
 
 
-def test_certified_epsilon_is_a_little_above_the_estimate(tmp_path):
-    proved = SMALL.epsilon(1e-3, method="certificate", samples=2**13, checkpoint=tmp_path / "kept")
+def test_certified_epsilon_is_a_little_above_the_estimate():
+    proved = SMALL.epsilon(1e-3, method="certificate", samples=2**13)
     estimate = SMALL.epsilon(1e-3, method="estimate")
     assert estimate.value <= proved.upper <= 1.03 * estimate.value
-    assert proved.failure_probability == 1e-9 and any(tmp_path.iterdir())
+    assert proved.failure_probability == 1e-9
 
 
 def test_where_no_candidate_is_certified_more_samples_are_asked_for(monkeypatch):
@@ -323,7 +321,7 @@ def test_what_a_search_spends_is_a_thousandth_of_a_small_delta():
 
 def test_options_of_sampling_are_refused_for_other_mechanisms():
     poisson = dplib.PoissonDPSGD(1.0, 0.01, 100)
-    for name, value in (("seed", 3), ("samples", 100), ("failure_probability", 0.1), ("checkpoint", "x")):
+    for name, value in (("seed", 3), ("samples", 100), ("failure_probability", 0.1)):
         with pytest.raises(ValueError, match=f"{name} must be left out"):
             dplib.calibrate(poisson, epsilon=1.0, delta=1e-5, **{name: value})
     with pytest.raises(ValueError, match="method must be one of"):
@@ -390,9 +388,6 @@ def test_bad_mechanisms(change, words):
         ({"method": "certificate", "failure_probability": 0.0}, "failure_probability must be"),
         ({"method": "certificate", "failure_probability": 1.0}, "failure_probability must be"),
         ({"method": "certificate", "samples": 100}, "samples must be"),
-        ({"method": "certificate", "checkpoint": 3}, "checkpoint must be a path"),
-        ({"method": "certificate", "checkpoint": ""}, "checkpoint must be a path"),
-        ({"method": "certificate", "checkpoint": "no/such/folder/x"}, "checkpoint must be in a folder"),
     ],
 )
 def test_bad_questions(change, words):

@@ -261,46 +261,6 @@ def test_with_hardly_any_noise_counting_participations_still_answers():
     assert MatrixMechanism(COUNTING, 1.0, 0.1).delta(301.0).upper < 1e-30
 
 
-# ------------------------------------------------------------------ checkpoints
-
-
-class Interrupted(Exception):
-    pass
-
-
-def test_an_interrupted_dense_bound_goes_on(tmp_path, monkeypatch):
-    """The same number as without interruption; another noise multiplier is refused."""
-    from dplib import _progress, _unstructured
-
-    for limit in ("_EVERY", "_SHARE"):
-        monkeypatch.setattr(_progress, limit, -1.0)
-    encoder = matrices.dense(matrices.optimal_counting(24).entries())
-    run, path = MatrixMechanism(encoder, 8.0, 0.1, tail_bound="joint"), tmp_path / "state"
-    expected = run.epsilon(1e-5, "remove").upper
-    posterior, calls = _unstructured.posterior, []
-
-    def fails_later(*arguments):
-        calls.append(1)
-        if len(calls) > 30:
-            raise Interrupted
-        return posterior(*arguments)
-
-    monkeypatch.setattr(_unstructured, "posterior", fails_later)
-    with pytest.raises(Interrupted):
-        run.epsilon(1e-5, "remove", checkpoint=path)
-    assert list(tmp_path.iterdir())
-    calls.clear()
-    monkeypatch.setattr(_unstructured, "posterior", lambda *a: calls.append(1) or posterior(*a))
-    assert run.epsilon(1e-5, "remove", checkpoint=path).upper == expected
-    again = len(calls)
-    assert run.epsilon(1e-5, "remove", checkpoint=str(path)).upper == expected and again < len(calls) + 30
-    with pytest.raises(ValueError, match="checkpoint .* written for another noise_multiplier"):
-        dataclasses.replace(run, noise_multiplier=9.0).epsilon(1e-5, "remove", checkpoint=path)
-    for bad in (3, ""):
-        with pytest.raises(TypeError, match="checkpoint must be the path"):
-            run.epsilon(1e-5, "remove", checkpoint=bad)
-
-
 # ------------------------------------------------------------------ calibration
 
 

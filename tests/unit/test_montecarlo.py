@@ -77,15 +77,6 @@ def test_the_same_seed_gives_the_same_numbers_for_any_number_of_workers():
         assert montecarlo.plain(CORRELATED, 0.3, samples=20_000, seed=5) == one
 
 
-def test_a_checkpoint_keeps_finished_samples(tmp_path):
-    path = tmp_path / "kept"
-    first = montecarlo.plain(CORRELATED, 0.3, samples=20_000, checkpoint=path)
-    assert [file.name for file in tmp_path.iterdir()] == ["kept.plain.remove.npz"]
-    assert montecarlo.plain(CORRELATED, 0.3, samples=20_000, checkpoint=path) == first
-    with pytest.raises(ValueError, match="checkpoint .* written for another epsilon"):
-        montecarlo.plain(CORRELATED, 0.4, samples=20_000, checkpoint=path)
-
-
 # --- lines and certificates ------------------------------------------------------------------------------
 
 
@@ -249,7 +240,7 @@ def test_bad_arguments_are_named(name):
     from inspect import signature
 
     known = signature(getattr(montecarlo, name)).parameters
-    for argument in set(known) - {"checkpoint"}:
+    for argument in known:
         for value, words in BAD[argument]:
             with pytest.raises((ValueError, TypeError), match=f"{argument} must .*{words}"):
                 CALLS[name](**{argument: value})

@@ -258,53 +258,6 @@ def test_a_weight_below_zero_closes_half_of_the_gap():
     assert free < float(mixed.objective) < free + 0.65 * (float(plain.objective) - free)
 
 
-# --- interruptions -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "family, stop", [("toeplitz", 4), ("toeplitz", 14), ("buffered_linear_toeplitz", 50)]
-)
-def test_an_interrupted_run_goes_on_to_the_identical_result(tmp_path, monkeypatch, family, stop):
-    target = {"epsilon": 4.0, "delta": 1e-4, "batches_per_epoch": 4, "epochs": 4, "lines": 64}
-    whole = optimize.optimize(family, **target)
-    path, calls = tmp_path / "run.npz", []
-    computed = optimize._Problem._computed
-
-    def counted(self, x):
-        calls.append(len(x))
-        if len(calls) == stop:
-            raise KeyboardInterrupt
-        return computed(self, x)
-
-    monkeypatch.setattr(optimize._Problem, "_computed", counted)
-    with pytest.raises(KeyboardInterrupt):
-        optimize.optimize(family, **target, checkpoint=path)
-    again = optimize.optimize(family, **target, checkpoint=path)
-    assert np.array_equal(again.encoder.coefficients, whole.encoder.coefficients)
-    assert float(again.objective) == float(whole.objective)
-    assert np.array_equal(again.history, whole.history)
-    needed = len(calls)
-    third = optimize.optimize(family, **target, checkpoint=path)
-    assert len(calls) == needed  # all from the record
-    assert float(third.objective) == float(whole.objective)
-    with pytest.raises(ValueError, match="another epsilon"):
-        optimize.optimize(family, **{**target, "epsilon": 3.0}, checkpoint=path)
-
-
-def test_a_record_that_fits_no_longer_is_left(tmp_path):
-    from dplib._progress import Checkpoint
-    from dplib._replay import Record
-
-    path = tmp_path / "run.npz"
-    record = Record(Checkpoint(path))
-    for place in (1.0, 2.0):
-        record.add(np.array([place]), place, np.array([0.5]), (0.1, 0.2))
-    record.save()
-    record = Record(Checkpoint(path))
-    assert record.known(np.array([1.0]))[0] == 1.0
-    assert record.known(np.array([7.0])) is None and len(record.rows) == 1
-
-
 # --- limits --------------------------------------------------------------------------------------------
 
 
@@ -375,8 +328,6 @@ def test_the_same_seed_gives_the_same_encoder(found):
         ({"objective": "mse"}, "objective must be"),
         ({"objective": 2}, "objective must be"),
         ({"signed": 1}, "signed must be"),
-        ({"checkpoint": 7}, "checkpoint must be"),
-        ({"checkpoint": "no/such/folder/run.npz"}, "checkpoint must be"),
         ({"start": matrices.toeplitz([1.0, -0.5] + [0.0] * 30, signed=True)}, "start must be a Toeplitz"),
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"delta": 1.0}, "delta must be"),

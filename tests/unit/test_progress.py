@@ -4,12 +4,10 @@ import io
 import os
 import sys
 import time
-import types
 
 import numpy as np
 import pytest
 
-from dplib import _progress
 from dplib._progress import Checkpoint, bar
 
 ARGUMENTS = {
@@ -27,61 +25,34 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def unset(monkeypatch):
-    monkeypatch.delenv("DPLIB_PROGRESS", raising=False)
-    monkeypatch.setattr(_progress, "_DELAY", 0.0)
-
-
 # --- bars --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("choice", ["", "0", "1"])
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_bar_is_shown_where_somebody_watches(monkeypatch, unset, choice, terminal):
-    pytest.importorskip("tqdm")
+def test_a_long_computation_shows_a_bar_on_a_terminal(monkeypatch, terminal):
+    tqdm = pytest.importorskip("tqdm")
     stderr = Terminal() if terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setenv("DPLIB_PROGRESS", choice)
+    monkeypatch.setattr(tqdm, "tqdm", lambda *a, **options: tqdm.std.tqdm(*a, **options | {"delay": 0}))
     assert list(bar([5, 6, 7], "rows")) == [5, 6, 7]
-    with bar(3, "blocks") as progress:
+    with bar(description="blocks", total=3) as progress:
         progress.update(2)
         progress.update()
-    shown = choice == "1" or (choice == "" and terminal)
-    assert ("rows" in stderr.getvalue()) == ("blocks" in stderr.getvalue()) == shown
+    assert ("rows" in stderr.getvalue()) == ("blocks" in stderr.getvalue()) == terminal
 
 
 def test_a_short_computation_shows_no_bar(monkeypatch):
-    monkeypatch.delenv("DPLIB_PROGRESS", raising=False)
     stderr = Terminal()
     monkeypatch.setattr(sys, "stderr", stderr)
     assert sum(bar(range(10), "rows")) == 45
-    assert list(bar(2)) == [0, 1]
     assert stderr.getvalue() == ""
 
 
-def test_no_tqdm_and_no_stderr_are_no_errors(monkeypatch, unset):
-    monkeypatch.setattr(sys, "stderr", Terminal())
+def test_without_tqdm_there_is_no_bar_and_no_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)  # an import of it fails
-    assert list(bar(3)) == [0, 1, 2]
-    monkeypatch.setattr(sys, "stderr", None)
-    with bar(2) as silent:
+    assert list(bar(range(3))) == [0, 1, 2]
+    with bar(total=2) as silent:
         silent.update()
-        silent.close()
-
-
-def test_a_notebook_is_recognised(monkeypatch, unset):
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    for shell, expected in ((types.SimpleNamespace(kernel=1), True), (object(), False), (None, False)):
-        fake = types.SimpleNamespace(get_ipython=lambda shell=shell: shell)
-        monkeypatch.setitem(sys.modules, "IPython", fake)
-        assert _progress._watched() is expected
-
-
-def test_notebooks_of_the_book_run_without_bars():
-    import notebook_tools
-
-    assert notebook_tools.kernel_environment()["DPLIB_PROGRESS"] == "0"
 
 
 # --- checkpoints -------------------------------------------------------------------------------------

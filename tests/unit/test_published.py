@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from dplib import _bins, _jax, _published, gaussian, matrices, montecarlo, optimize, published, utility
-from dplib._progress import Checkpoint
 from dplib.results import NoBracketError
 
 jax = pytest.importorskip("jax")
@@ -274,32 +273,6 @@ def test_descent_of_other_families_and_objectives(best):
     assert own.history[-1, 0] < own.history[0, 0] and own.parameters.shape == (28,)
 
 
-def test_an_interrupted_descent_goes_on(tmp_path, monkeypatch):
-    """The same encoder, bit for bit, as without the interruption; and not for other arguments."""
-    path = tmp_path / "descent.npz"
-    arguments = {**SMALL, "epochs": 2, "samples": MANY, "steps": 6}
-    whole = published.optimize(**arguments)
-    monkeypatch.setattr(Checkpoint, "due", True)
-    step, calls = published._Descent.slope, []
-
-    def fails_at_the_fifth(self, *args, **options):
-        calls.append(1)
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        return step(self, *args, **options)
-
-    monkeypatch.setattr(published._Descent, "slope", fails_at_the_fifth)
-    with pytest.raises(KeyboardInterrupt):
-        published.optimize(**arguments, checkpoint=path)
-    resumed = published.optimize(**arguments, checkpoint=path)
-    assert len(calls) == 5 + 2
-    assert np.array_equal(resumed.encoder.coefficients, whole.encoder.coefficients)
-    assert np.array_equal(resumed.history, whole.history)
-    assert float(resumed.objective) == float(whole.objective)
-    with pytest.raises(ValueError, match="checkpoint .* another seed"):
-        published.optimize(**arguments, seed=1, checkpoint=path)
-
-
 # --- devices, precision, quiet -------------------------------------------------------------------------------
 
 CHILD = """
@@ -436,8 +409,6 @@ DESCENT = [
     ({"bands": 3}, "bands must be None"),
     ({"encoder_family": "buffered_linear_toeplitz", "buffers": 9}, "buffers must be"),
     ({"start": matrices.identity(31)}, "start must be a Toeplitz"),
-    ({"checkpoint": 3}, "checkpoint must be"),
-    ({"checkpoint": "/no/such/folder/file"}, "checkpoint must be"),
 ]
 CALLS = [
     (published.draws, {"samples": 10, "batches": 2}, DRAWS + numbers("batches", 0, 8193, 2.5)),

@@ -1,26 +1,37 @@
-"""Blocks of random draws: the same results for any number of workers, and after an interruption."""
+"""Blocks of random draws: the same results wherever they run."""
 
+import os
+import signal
+import subprocess
 import sys
-import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dplib import _streams, _workers
+import dplib
+from dplib import _streams, matrices
 
 joblib = pytest.importorskip("joblib")
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def draws(rng, index, size=3, fails_at=None, log=None):
-    """What a block computes: its index and a few draws. Blocks of a run that will fail take a moment each."""
-    if fails_at is not None:
-        time.sleep(0.02)
-    if index == fails_at:
-        raise KeyboardInterrupt
-    if log is not None:
-        log.append(index)
+def draws(rng, index, size=3):
+    """What a block computes: its index and a few draws."""
     return np.array([index, *rng.standard_normal(size)])
+
+
+def process(rng, index):
+    return os.getpid()
+
+
+def fails(rng, index):
+    raise KeyError(f"block {index}")
+
+
+def dies(rng, index):
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.fixture
@@ -29,11 +40,58 @@ def expected():
 
 
 def test_results_do_not_depend_on_the_workers(expected):
-    for workers in (1, 2, 3):
-        for backend in ("loky", "threading") if workers == 2 else ("threading",):
-            with joblib.parallel_config(backend=backend, n_jobs=workers):
-                assert _streams.workers() == workers
-                np.testing.assert_array_equal(_streams.run(draws, 40, seed=7, key=(1,)), expected)
+    for backend, workers in (("threading", 1), ("threading", 3), ("loky", 2), ("multiprocessing", 2)):
+        with joblib.parallel_config(backend=backend, n_jobs=workers):
+            np.testing.assert_array_equal(_streams.run(draws, 40, seed=7, key=(1,)), expected)
+
+
+def test_blocks_run_where_joblib_was_told_to_run_them():
+    assert set(_streams.run(process, 8, seed=0)) == {os.getpid()}
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        assert os.getpid() not in _streams.run(process, 8, seed=0)
+
+
+def test_a_certificate_on_dask_is_the_same_number():
+    """[A-15] Its blocks are spread over two workers."""
+    distributed = pytest.importorskip("distributed")
+    mechanism = dplib.BallsInBins(matrices.optimal_counting(16), 3.0, 4, 4)
+    here = mechanism.delta(2.0, method="certificate", samples=2**13)
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(**options) as local, distributed.Client(local):
+        with joblib.parallel_config(backend="dask"):
+            assert os.getpid() not in _streams.run(process, 8, seed=0)
+            assert mechanism.delta(2.0, method="certificate", samples=2**13) == here
+
+
+def test_the_example_of_the_book_remembers_what_it_found(tmp_path):
+    """Certificates by the workers of a cluster, and from the folder, are the numbers that are computed here."""
+    pytest.importorskip("distributed")
+    page = (ROOT / "book" / "library.md").read_text(encoding="utf-8").partition("## On many machines")[2]
+    (tmp_path / "example.py").write_text(page.partition("```python\n")[2].partition("```")[0])
+    run = lambda: subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+        capture_output=True, check=True,
+    ).stdout  # fmt: skip
+    found = run()
+    mechanisms = (dplib.BallsInBins(matrices.optimal_counting(64), sigma, 16, 4) for sigma in (3.0, 4.0, 5.0))
+    here = [mechanism.delta(1.0, method="certificate", samples=2**13).upper for mechanism in mechanisms]
+    assert found.strip() == str(list(map(float, here)))
+    results = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("output.pkl")}
+    assert len(results) == 3 and run() == found
+    assert results == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("output.pkl")}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_of_a_block_arrives_as_it_is(workers):
+    with joblib.parallel_config(backend="loky", n_jobs=workers), pytest.raises(KeyError, match="block"):
+        _streams.run(fails, 8, seed=0)
+
+
+def test_a_dead_worker_is_an_error_that_says_so():
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        with pytest.raises(RuntimeError, match="worker process .* was unexpectedly terminated"):
+            _streams.run(dies, 8, seed=0)
+        assert len(_streams.run(draws, 8, seed=0)) == 8  # the next call has workers again
 
 
 def test_a_block_depends_on_seed_key_and_index_only(expected):
@@ -54,60 +112,8 @@ def test_streams_look_independent():
     assert abs(np.mean(first)) < 4 / np.sqrt(first.size)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_an_interrupted_run_goes_on(tmp_path, expected, workers):
-    path = tmp_path / "blocks.npz"
-    call = partial(_streams.run, seed=7, key=(1,), checkpoint=path, fingerprint={"size": 3})
-    with joblib.parallel_config(backend="threading", n_jobs=workers):
-        with pytest.raises(KeyboardInterrupt):
-            call(partial(draws, fails_at=25), 40)
-        log = []
-        np.testing.assert_array_equal(call(partial(draws, log=log), 40), expected)
-        # What was finished before is not computed again.
-        assert 15 <= len(log) < 40 and max(log) == 39
-        log.clear()
-        np.testing.assert_array_equal(call(partial(draws, log=log), 40), expected)
-        assert log == []
-        # More blocks of the same computation, or fewer.
-        longer = call(partial(draws, log=log), 50)
-        assert sorted(log) == list(range(40, 50))
-        np.testing.assert_array_equal(longer[:40], expected)
-        np.testing.assert_array_equal(call(draws, 10), expected[:10])
-
-
-def test_a_checkpoint_for_other_arguments_is_refused(tmp_path):
-    path = tmp_path / "blocks.npz"
-    _streams.run(draws, 4, seed=7, checkpoint=path, fingerprint={"size": 3})
-    for change in ({"seed": 8}, {"key": (3,)}, {"fingerprint": {"size": 4}}):
-        with pytest.raises(ValueError, match="checkpoint"):
-            _streams.run(draws, 4, **{"seed": 7, "checkpoint": path, "fingerprint": {"size": 3}} | change)
-
-
-def test_it_saves_while_it_runs(tmp_path, monkeypatch):
-    path = tmp_path / "blocks.npz"
-    monkeypatch.setattr(_streams.Checkpoint, "due", True)
-    seen = []
-
-    def task(rng, index):
-        seen.append(path.exists())
-        return draws(rng, index)
-
-    _streams.run(task, 3, seed=7, checkpoint=path)
-    assert seen == [False, True, True]
-
-
-def test_many_tiny_blocks_are_cheap(monkeypatch):
-    """A thousand tiny blocks travel to two workers in few batches: what costs is a message."""
-    calls, batch = [], _workers._batch
-    monkeypatch.setattr(_workers, "_batch", lambda function, items: calls.append(len(items)) or batch(function, items))
-    with joblib.parallel_config(backend="threading", n_jobs=2):
-        assert len(_streams.run(draws, 1000, seed=7)) == 1000
-    assert len(calls) < 250 and sum(calls) == 1000
-
-
 def test_without_joblib_everything_runs_here(monkeypatch, expected):
     monkeypatch.delitem(sys.modules, "joblib")
-    assert _streams.workers() == 1
     np.testing.assert_array_equal(_streams.run(draws, 40, seed=7, key=(1,)), expected)
 
 

@@ -276,35 +276,6 @@ def test_the_same_seed_gives_the_same_numbers():
     assert make(3) != make(4) and together(make(3), make(4))
 
 
-@pytest.mark.parametrize("kind", ["modes", "tree"])
-def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, monkeypatch, kind):
-    encoder = matrices.binary_tree(4)
-    make = lambda: (truth.all_modes if kind == "modes" else truth.tree)(encoder, 3.0, 0.2, samples=1024)
-    whole = make().epsilon(1e-5)
-    path, calls, draw = tmp_path / "run.npz", [], _half_line.Proposal.draw
-
-    def interrupted(self, seed, count):
-        calls.append(seed)
-        if len(calls) == 30:
-            raise KeyboardInterrupt
-        return draw(self, seed, count)
-
-    monkeypatch.setattr(_half_line.Proposal, "draw", interrupted)
-    for limit in ("_EVERY", "_SHARE"):  # after every block
-        monkeypatch.setattr(f"dplib._progress.{limit}", 0.0)
-    with pytest.raises(KeyboardInterrupt):
-        make().epsilon(1e-5, checkpoint=path)
-    assert path.exists()
-    assert make().epsilon(1e-5, checkpoint=path) == whole
-    blocks = [seed[1] for seed in calls if seed[1] < 2**32]
-    assert blocks.count(0) == 2 and blocks.count(20) == 2  # once a direction, none twice
-    calls.clear()
-    assert make().epsilon(1e-5, checkpoint=path) == whole
-    assert not [seed for seed in calls if seed[1] < 2**32]
-    with pytest.raises(ValueError, match="checkpoint .* was written for another epsilon|for another delta"):
-        make().delta(0.5, checkpoint=path)
-
-
 # --- faults are noticed ----------------------------------------------------------------------------------
 
 
@@ -364,7 +335,6 @@ COUNTING = matrices.optimal_counting(2)
         (lambda: truth.all_modes(COUNTING, 1, 0.1).epsilon(0.0), ValueError, "delta .* got 0.0"),
         (lambda: truth.all_modes(COUNTING, 1, 0.1).delta(-1.0), ValueError, "epsilon .* got -1.0"),
         (lambda: truth.all_modes(COUNTING, 1, 0.1).delta(1.0, "sideways"), ValueError, "direction .* got 'sideways'"),
-        (lambda: truth.two_rounds(COUNTING, 1, 0.1).delta(1.0, checkpoint=3), TypeError, "checkpoint .* got 3"),
         (lambda: truth.two_rounds(COUNTING, 0.01, 0.1).delta(1.0), ValueError, "noise_multiplier must be at least 0.0601.* got 0.01"),
     ],
 )  # fmt: skip

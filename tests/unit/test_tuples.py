@@ -386,14 +386,12 @@ def test_smaller_failure_probability_costs_more():
     assert uppers == sorted(uppers)
 
 
-def test_unused_samples_do_not_matter(tmp_path):
-    """A number of samples that is no multiple of a block; and a run that goes on from a file."""
-    gram, path = bands(8, 4, 0.5), tmp_path / "blocks.npz"
-    first = _certificate.certify(gram, 0.8, "remove", 5000, 1e-3, 0, tuple_size=5, checkpoint=path)
-    assert path.exists()
-    assert _certificate.certify(gram, 0.8, "remove", 5000, 1e-3, 0, tuple_size=5, checkpoint=path) == first
-    with pytest.raises(ValueError, match="epsilon"):
-        _certificate.certify(gram, 0.9, "remove", 5000, 1e-3, 0, tuple_size=5, checkpoint=path)
+def test_a_number_of_samples_that_is_no_multiple_of_a_block():
+    gram = bands(8, 4, 0.5)
+    found = _certificate.certify(gram, 0.8, "remove", 5000, 1e-3, 0, tuple_size=5)
+    sampler = _certificate.prepare(gram, 0.8, "remove", 5000, 1e-3, 0, 5).sampler
+    values = np.concatenate(_certificate._streams.run(sampler, 2, seed=0, key=(_certificate._FINAL,)))
+    assert len(values) == 8192 and found.mean == pytest.approx(values[:5000].mean() * sampler.bound, rel=1e-12)
 
 
 def test_budget_too_small():
@@ -431,13 +429,13 @@ def test_what_a_search_may_get_wrong_is_paid_for_out_of_delta(side, share, monke
     The delta of the whole procedure is computed with fractions, from the shares and the level that the search uses.
     """
     gram, delta, shares = bands(6, 4, 4.0), 1e-2, []
-    options = {"samples": 2**12, "failure_probability": share * delta, "seed": 0, "checkpoint": None}
+    options = {"samples": 2**12, "failure_probability": share * delta, "seed": 0}
 
     def passes(search, upper):
         """Whether a search whose first two candidates fail returns the third one with this certified bound."""
         shares.clear()
 
-        def planted(plan, samples, share, seed, key, path):
+        def planted(plan, samples, share, seed, key):
             shares.append(share)
             value = upper if key[0] == 2 else 1.0
             return _certificate.Certified(value, value, 0.0, 1.0, 3, samples, share)
@@ -468,7 +466,7 @@ def test_what_a_search_may_get_wrong_is_paid_for_out_of_delta(side, share, monke
 def test_smallest_noise_and_epsilon(side):
     """[A-15] The candidate passes at the target, and little more noise, or epsilon, is asked for than estimated."""
     gram, epsilon, delta = bands(6, 4, 4.0), 1.0, 1e-2
-    options = {"samples": 2**14, "failure_probability": 1e-6, "seed": 0, "checkpoint": None}
+    options = {"samples": 2**14, "failure_probability": 1e-6, "seed": 0}
     start, error = _importance.solve_scale(gram, epsilon, delta, side)
     noise, result = _certified.smallest_noise(gram, epsilon, delta, side, **options)
     assert start - 4 * error < noise < 1.1 * start
@@ -482,7 +480,7 @@ def test_smallest_noise_and_epsilon(side):
 
 def test_candidates_that_fail_are_refused(monkeypatch):
     monkeypatch.setattr(_certificate, "overshoot", lambda *_: 0.5)  # a prediction that is far too good
-    options = {"samples": 2**12, "failure_probability": 1e-6, "seed": 0, "checkpoint": None}
+    options = {"samples": 2**12, "failure_probability": 1e-6, "seed": 0}
     with pytest.raises(ValueError, match="samples must be more to certify delta <= 0.009999: no candidate"):
         _certified.smallest_noise(bands(6, 4, 4.0), 1.0, 1e-2, "remove", **options)
 

@@ -253,7 +253,6 @@ OPTIMIZE = [
             "lines": LINES,
             "most_steps": FROM_ONE,
             "seed": FROM_ZERO,
-            "checkpoint": [(3, TypeError, ("path", "3")), ("no/such/run.npz", ValueError, ("folder", "no/such"))],
         },
     ),
     (
@@ -382,7 +381,7 @@ FUNCTIONS = [
             # For mechanisms that need no sampling; those of BallsInBins: test_balls_in_bins.py.
             **{
                 name: [(v, ValueError, ("left out", repr(v))) for v in (1, "a", 0.5, -1)]
-                for name in ("seed", "samples", "failure_probability", "checkpoint")
+                for name in ("seed", "samples", "failure_probability")
             },
         },
     ),
