@@ -19,6 +19,7 @@ from ._row_sum import RowSum
 from .results import NoBracketError
 
 _TOLERANCE = 1e-4  # width of the accountants' brackets that is good enough next to the tail bounds
+_NO_TAIL = 1e-7  # and of rows that are all alike, which need none
 # Up to so many different rows, and rows, or expected participations, one lattice is quick, and close enough.
 _DIFFERENT, _ROUNDS, _RARE = 160, 1000, 8.0
 _HARDLY_ANY = 0.1  # expected participations below which rows that are all alike go there, too
@@ -47,6 +48,7 @@ class Accounted:
 
     def __init__(self, pairs, direction, asked=True):
         self.pairs, self.side, self.asked = pairs, check.side(direction), asked
+        self.tolerance = _NO_TAIL if len(accounting.merged(pairs)) == 1 else _TOLERANCE
 
     def guess(self, epsilon):
         """About the log of delta at `epsilon`."""
@@ -62,7 +64,7 @@ class Accounted:
         if by_convexity == 0 or not self.asked:
             return by_convexity
         try:
-            return min(accounting.delta(self.pairs, epsilon, self.side, tolerance=_TOLERANCE).upper, by_convexity)
+            return min(accounting.delta(self.pairs, epsilon, self.side, tolerance=self.tolerance).upper, by_convexity)
         except NoBracketError:
             return by_convexity
 
@@ -72,7 +74,7 @@ class Accounted:
         if by_convexity == 0 or not self.asked:
             return by_convexity
         try:
-            return min(accounting.epsilon(self.pairs, delta, self.side, tolerance=_TOLERANCE).upper, by_convexity)
+            return min(accounting.epsilon(self.pairs, delta, self.side, tolerance=self.tolerance).upper, by_convexity)
         except NoBracketError:
             return by_convexity
 

@@ -46,7 +46,9 @@ class Bounds:
         self.few = Few(m.encoder, float(m.noise_multiplier), float(m.sampling_probability), int(m.min_separation))
         self.names = [m.tail_bound]
         if m.tail_bound == "best":
-            self.names = [FEW, *conditional.candidates(m.encoder, m.min_separation)]
+            tails = conditional.candidates(m.encoder, m.min_separation)
+            # The published one last: it hardly ever wins, and stops early next to one that does.
+            self.names = [FEW, *sorted(tails, key=lambda name: name == "published")]
         self._last = {}
 
     # -- epsilon
@@ -177,8 +179,10 @@ class Bounds:
             other = self._delta(name, share, epsilon, bound.upper, bound.upper, _SECOND_STEPS)
         except NoBracketError:
             return bound
+        if other is None or other.upper > bound.upper * (1 - _ENOUGH):
+            return bound
         # It is only asked for an epsilon if it is the second choice there.
-        if other is not None and self.epsilon(other.upper)[0].upper <= epsilon * (1 + 1e-6):
+        if self.epsilon(other.upper)[0].upper <= epsilon * (1 + 1e-6):
             return other
         return bound
 
@@ -274,6 +278,8 @@ def _between(low, high, below, above):
         new = 0.5 * (low + high) if not math.isfinite(below) else low + below
     elif below is None:
         new = high + above
+    elif below < 20 * _ENOUGH:
+        new = low + below  # hardly above the root: the value falls by at least one for each one
     elif above < _DEEP or not math.isfinite(below):
         new = 0.5 * (low + high)
     else:

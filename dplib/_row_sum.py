@@ -35,7 +35,7 @@ _CUT = 1e-7  # of the delta that matters: what is cut may cost so much
 _LOW = -10.0  # below it P has mass 1e-23 at most, and nothing is lost if that is moved up
 _NEGLIGIBLE = math.log(1e-13)  # of the tilted law: what may lie outside the period
 _CLOSE = 3e-8  # relative, of an epsilon that is searched for
-_FAR_ABOVE = 6.0  # in log delta: more than the guess is ever off
+_FAR_ABOVE = 6.0  # in log delta
 _SLOPE = 4.0  # weight of the loss's slope in the choice of cells
 
 
@@ -142,8 +142,8 @@ class RowSum:
             return self._moments(c)[0] - c * epsilon + log_kernel(c)
 
     def is_hopeless(self, epsilon, delta):
-        """Whether delta at `epsilon` is so far above `delta` that no bound is worth computing."""
-        return self.guess(epsilon) > math.log(delta) + _FAR_ABOVE
+        """Whether delta at `epsilon` is above `delta`; looked at only where it seems to be, by far."""
+        return self.guess(epsilon) > math.log(delta) + _FAR_ABOVE and self.delta(epsilon) > delta
 
     @inside_floats()
     def delta(self, epsilon):

@@ -222,7 +222,10 @@ def _gaussian_mu(parts):
     """mu of the composition when every part is a plain Gaussian, else None."""
     if not all(mixture.is_gaussian for mixture, _ in parts):
         return None
-    return math.sqrt(math.fsum(rounds * float(m.shifts[0]) ** 2 for m, rounds in parts))
+    mu = math.sqrt(math.fsum(rounds * float(m.shifts[0]) ** 2 for m, rounds in parts))
+    if mu > 1e100:
+        raise NoBracketError(f"sensitivities of {mu:g} times the noise, over all rounds, leave the range of floats")
+    return mu
 
 
 # --------------------------------------------------------------- one direction
@@ -524,4 +527,6 @@ def _one_round_epsilon(mixture, delta, direction):
     value, slope, slack = _one_round_at(mixture, u, direction)
     loss = max(sign * float(mixture.log_ratio(u)[0]), 0.0)
     width = 1.5 * (slack + abs(value - log_delta)) / slope + EPS * loss
+    if not math.isfinite(width):
+        raise NoBracketError(f"sensitivities of {mixture.shifts[-1]:g} times the noise: the loss is too steep for floats")
     return Bracket(max(loss - width, 0.0), loss + width, "closed form")
