@@ -67,7 +67,9 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
     Raises ValueError or TypeError on bad input, NoBracketError where a named method does not close, or method="auto" has no
     answer: then its message says one of four things (too little noise, delta practically 0, delta practically 1,
     beyond the accountants) and what to do; what refused is its __cause__.
-    COST
+    Cost in CPU seconds: 5 ms in the median of practical settings, below 0.7 s for 99%, a little over 1 s at most; over the
+    whole domain 12 ms in the median, below 4 s for 99%, and up to 8 s for groups of thousands with little noise.
+    A named method takes seconds.
     """
     tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
     parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
@@ -375,7 +377,8 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
             return lattice.side_epsilon(parts, delta, direction, tolerance)
         return _by_tries(
             lambda aim, *more: lattice.side_epsilon(parts, delta, direction, aim, *more),
-            work.lattice, tolerance, lambda bracket: bracket.relative_width, lambda found: math.log(delta) > _LOG_PRACTICAL,
+            work.lattice, tolerance, lambda bracket: bracket.relative_width,
+            lambda found: math.log(delta) > _LOG_PRACTICAL and math.log1p(-delta) > _LOG_CERTAIN,
         )
 
     narrow = lambda bracket: bracket.relative_width <= tolerance
