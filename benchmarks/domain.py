@@ -331,8 +331,8 @@ def main():
             new = both_ways(setting(chosen.seed, domain, number), LIMIT)
             rows += new
             file.write("".join(json.dumps(row) + "\n" for row in new))
+            file.flush()  # whole lines, so that an interrupted run can go on
             if number % 500 == 0:
-                file.flush()
                 print(f"domain: {domain} {number}, {time.process_time():.0f} CPU seconds", flush=True)
     wanted = set(plan)
     rows = [row for row in rows if (row["domain"], row["number"]) in wanted]

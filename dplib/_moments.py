@@ -95,6 +95,8 @@ class Moments:
         first, last = math.floor(low / step), math.ceil(high / step)
         if (last - first) * min(len(self.shifts), 64) > _WORK_CAP:
             raise NoBracketError(f"the Renyi divergence needs {last - first} nodes")
+        if max(-first, last) > 2**52:
+            raise NoBracketError(f"the Renyi divergence needs nodes at {max(-low, high):g}, between which floats have no room")
         start, columns = self._grids.get(level, (first, None))
         if columns is not None:
             stop = start + columns.shape[1] - 1

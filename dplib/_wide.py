@@ -29,7 +29,7 @@ _CELLS = 2000  # of the Chernoff law, and of the partition of one round
 _LARGEST_STEP = 300.0  # of the Chernoff law: (1 + c) h
 _LARGEST_TILT = 1e6
 _SMALL = -60.0  # log of a delta that needs no better bound
-_TERMS = 4_000_000  # cells times components held at once
+_TERMS = 1_000_000  # cells times components held at once
 _ROUNDING = 1e-12  # of one round's log int P^{1-t} Q^t
 
 

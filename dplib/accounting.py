@@ -61,10 +61,15 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
 
     `upper` is the guarantee; relative accuracy holds down to 1e-300. Where no accountant
     closes (delta far below the smallest float, or within a rounding of 1), method="auto"
-    answers with a wide bracket, method "Chernoff" [A-18]. Raises ValueError or TypeError on bad
-    input, NoBracketError where a number leaves the range of floats, or a named method does not
-    close. Cost: a few milliseconds by the contour, some tenths of a second where the lattice is needed; seconds for
-    groups of thousands with little noise, and where a method is named.
+    answers with a wide bracket, method "Chernoff" [A-18].
+    Domain of method="auto", for the mechanisms that users name: noise multiplier 0.01 to 1e6, sampling probability 1e-9 to 1,
+    up to 1e9 rounds, groups of up to 1e6, epsilon up to 1e4, delta 1e-300 to 1 - 1e-12; beyond it, an answer or a refusal.
+    Raises ValueError or TypeError on bad input, NoBracketError where a named method does not close, or method="auto" has no
+    answer: then its message says one of four things (too little noise, delta practically 0, delta practically 1,
+    beyond the accountants) and what to do; what refused is its __cause__.
+    Cost in CPU seconds: 5 ms in the median of practical settings, below 0.7 s for 99%, a little over 1 s at most; over the
+    whole domain 12 ms in the median, below 4 s for 99%, and up to 8 s for groups of thousands with little noise.
+    A named method takes seconds.
     """
     tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
     parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
@@ -76,8 +81,9 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
 def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
     """Bracket of log(delta), where delta itself may be far below the smallest float.
 
-    Arguments and errors as for `delta`, without method="renyi" (`renyi.log_delta` has it);
-    a delta that is exactly zero raises NoBracketError.
+    Arguments, domain and errors as for `delta`, without method="renyi" (`renyi.log_delta` has it);
+    a delta that is exactly zero raises NoBracketError, and so does one for which no lower end above 0 is found.
+    Where no accountant closes the bracket may be wide, method "Chernoff" [A-18]. Cost: up to some seconds: no budget holds here.
     """
     check.choice("method", method, [name for name in METHODS if name != "renyi"])
     parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
@@ -100,7 +106,7 @@ def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
 def epsilon(composition, delta, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:
     """Bracket of the smallest epsilon >= 0 for which the composition is (epsilon, delta)-DP.
 
-    Parameters as for `delta`; delta in (0, 1). `upper` is the guarantee.
+    Parameters, domain, errors and cost as for `delta`; delta in (0, 1). `upper` is the guarantee.
 
     >>> from dplib import accounting, mixtures
     >>> warm_up = mixtures.binomial(trials=1, probability=0.001, noise_multiplier=1.0)
@@ -374,7 +380,8 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
             return lattice.side_epsilon(parts, delta, direction, tolerance)
         return _by_tries(
             lambda aim, *more: lattice.side_epsilon(parts, delta, direction, aim, *more),
-            work.lattice, tolerance, lambda bracket: bracket.relative_width, lambda found: math.log(delta) > _LOG_PRACTICAL,
+            work.lattice, tolerance, lambda bracket: bracket.relative_width,
+            lambda found: math.log(delta) > _LOG_PRACTICAL and math.log1p(-delta) > _LOG_CERTAIN,
         )
 
     narrow = lambda bracket: bracket.relative_width <= tolerance

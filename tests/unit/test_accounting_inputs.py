@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplib import Bracket, NoBracketError, accounting, contour, gaussian, lattice, mixtures, rare
+from dplib import (
+    Bracket,
+    FixedBatchDPSGD,
+    LastIterate,
+    NoBracketError,
+    PoissonDPSGD,
+    accounting,
+    contour,
+    gaussian,
+    lattice,
+    mixtures,
+    rare,
+)
 from dplib.mixtures import Mixture
 
 PAIR = mixtures.binomial(2, 0.05, 1.0)
@@ -371,6 +383,54 @@ def test_a_wide_bracket_is_cut_by_the_bounds_that_always_exist(monkeypatch):
     bracket = accounting.epsilon([(PAIR, 400)], 1e-6, "remove")
     assert bracket.method == "contour" and bracket.lower == 0.0
     assert bracket.upper == accounting._wide.epsilon_upper([(PAIR, 400)], 1e-6, "remove") < 50
+
+
+SENTENCES = {  # what a refusal begins with, and the next step that it names
+    "too little noise": "take at least 0.01",
+    "delta is practically 0": "ask for the delta at the epsilon that can be afforded",
+    "delta is practically 1": "ask at a smaller delta",
+    "beyond the accountants": "more noise, a smaller sampling probability or fewer rounds",
+}
+
+
+@pytest.mark.parametrize(
+    "ask, begin",
+    [
+        (lambda: FixedBatchDPSGD(1.9487e-12, 86, 121, 1).epsilon(6.7e-293), "too little noise"),
+        (lambda: PoissonDPSGD(7.2e-70, 3.3e-8, 2**46, 1489).epsilon(0.99993, "add"), "too little noise"),
+        (lambda: LastIterate(5.75e-76, 3.9e-180, 10**8).epsilon(4.6e-307), "too little noise"),
+        (lambda: LastIterate(1.35e17, 3.1e-43, 23227).epsilon(5.7e-242, "add"), "beyond the accountants"),
+    ],
+    ids=["fixed batches", "Poisson", "last iterate", "rates that no float holds"],
+)
+def test_a_refusal_is_one_of_four_sentences(ask, begin):
+    """Once: "a number left the range of floats", "the contour needs 4e70 coarse nodes", or "upper must be a finite real number"."""
+    with pytest.raises(NoBracketError) as error:
+        ask()
+    assert str(error.value).startswith(begin) and SENTENCES[begin] in str(error.value)
+    assert isinstance(error.value.__cause__, (ArithmeticError, ValueError))
+
+
+@pytest.mark.parametrize(
+    "delta, begin",
+    [(1e-305, "delta is practically 0"), (1 - 1e-15, "delta is practically 1"), (1e-6, "beyond the accountants")],
+)
+def test_the_sentence_goes_by_the_delta(monkeypatch, delta, begin):
+    Routes(monkeypatch, "too few rounds", "too many points")
+    monkeypatch.setattr(accounting._wide, "epsilon_upper", lambda *_: (_ for _ in ()).throw(NoBracketError("no upper end")))
+    monkeypatch.setattr(accounting, "_total_variation", lambda parts: math.inf)
+    with pytest.raises(NoBracketError, match="too few rounds") as named:
+        accounting.epsilon([(PAIR, 400)], delta, "remove", "contour")
+    with pytest.raises(NoBracketError) as error:
+        accounting.epsilon([(PAIR, 400)], delta, "remove")
+    assert str(error.value).startswith(begin) and SENTENCES[begin] in str(error.value)
+    assert "too few rounds" in str(error.value.__cause__) and begin not in str(named.value)
+
+
+def test_nodes_beyond_the_whole_floats_are_no_crash():
+    """Once a TypeError: NumPy made objects of the whole numbers beyond 64 bits."""
+    bracket = LastIterate(1.1334860694401529e-32, 0.00014944064162801502, 10**8).delta(1e-50, "add")
+    assert 0 <= bracket.lower <= bracket.upper <= 1
 
 
 @pytest.mark.parametrize(
