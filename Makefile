@@ -2,10 +2,12 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint actionlint bench peers fuzz properties truth trust mutation study lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint actionlint bench peers truth trust mutation study lock set-repository clean
 
 PY := .venv/bin/python
 ENV := sh scripts/setup.sh
+# The tests whose examples are random.
+THOROUGH = $(shell grep -lE "import (.*\bhostile|.*\bexamples)\b|^    examples,$$" tests/unit/test_*.py tests/book/test_*.py)
 
 # One numerical thread a process: two processes share two cores, and sums do not depend on the machine.
 export OPENBLAS_NUM_THREADS ?= 1
@@ -84,21 +86,16 @@ bench: setup  ## run every script of benchmarks/, write benchmarks/results/
 peers: setup  ## compare with five other libraries, each in an environment of its own: QUESTIONS="poisson bins" JOBS=2
 	@$(PY) scripts/peers.py $(QUESTIONS) --jobs $(or $(JOBS),1)
 
-fuzz: setup-test  ## random inputs for every function, every exercise's check, the calculator (CASES=20000 RECORD=1: new cases, added to the record)
-	@$(PY) scripts/fuzz.py --cases $(or $(CASES),5000) $(if $(RECORD),--record)
-
-properties: setup  ## every property on random instances with twenty times as many examples, resumable (SECONDS=600)
-	@$(PY) scripts/properties.py $(if $(SECONDS),--seconds $(SECONDS))
-
 truth: setup  ## check the seals of the reference tables, compute part of the high-precision table again (ALL=1: all of it)
 	@$(PY) scripts/oracle/truth.py check $(if $(ALL),--all)
 
-trust: setup-test  ## attack the statements and the tests: directions on random settings, reference values, properties, fuzz, planted faults (CASES=3000 SECONDS=600)
+trust: setup-test  ## attack the statements and the tests, for hours: directions, reference values, properties and hostile input with twenty times the examples, kills, planted faults (CASES=3000)
 	@$(PY) scripts/directions.py --cases $(or $(CASES),3000) $(if $(SEED),--seed $(SEED))
 	@$(PY) scripts/oracle/truth.py check
-	@$(PY) scripts/properties.py --seconds $(or $(SECONDS),600)
-	@$(PY) scripts/fuzz.py --cases 1000
+	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) --hypothesis-profile=thorough $(THOROUGH)
+	@FAULTS=thorough $(PY) -m pytest -q tests/unit/test_faults.py tests/book/test_faults.py
 	@$(PY) scripts/mutation.py dangerous
+	@$(PY) scripts/statement_mutation.py
 
 mutation: setup  ## plant faults in the accounting core, dangerous and random ones, and see which test fails (BUDGET=600 CPU seconds)
 	@$(PY) scripts/mutation.py dangerous

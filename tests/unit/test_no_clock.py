@@ -11,7 +11,6 @@ ALLOWED = {
     "book/test_faults.py": "random moments at which a process is killed",
     "fault_runs.py": "when each step was computed, for the record",
     "unit/test_faults.py": "when a process was killed, for the record",
-    "unit/test_fuzz.py": "keeps a processor busy, to see that the fuzzer stops it",
     "unit/test_progress.py": "a clock of its own in place of the real one",
     "unit/test_sweep.py": "names of files",
 }

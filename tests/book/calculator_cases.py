@@ -1,82 +1,31 @@
 """The live calculator under random input: what a reader types into its fields, or finds in an address.
 
 The page's own form and scripts run in Chromium, from a folder that holds nothing else. Each case fills every field, or
-sets the address, and reads what the page then shows. A case is wrong if the page throws an exception, takes over 10 s,
+sets the address, and reads what the page then shows. A case is wrong if the page throws an exception,
 shows a number that is none, infinite or negative, shows a bracket in the wrong order or rounded to the wrong side, takes
 a number that it must refuse, refuses one without saying so at its field, or shows any number before it is said how
-batches are drawn. Where it answers, every fifth bracket must meet the library's, both directions, and so must the numbers
-of the other schemes.
-
-The kind `brackets` asks the page's accountant itself, all over what its fields allow, and compares every answer with the
-library: brackets of epsilon in both directions, the black-box lemma, the noise that a target needs.
+batches are drawn. A question asks the page's accountant alone, all over what its fields allow: brackets of epsilon in both
+directions, the black-box lemma, the noise that a target needs. The library must not contradict its answers.
 """
 
-from __future__ import annotations
-
-import contextlib
 import json
 import math
 import re
-import tempfile
-import threading
-import time
 from pathlib import Path
 
-import fuzz_record as record
-import numpy as np
-from browser import find_chromium
-from serve import server
+from hypothesis import strategies as st
+from property_cases import logs
 
 import dplib
 from dplib import accounting, results
 
-ROOT = Path(__file__).resolve().parent.parent
-SECONDS, BATCH, ROUTE_EVERY = 10.0, 250, 5
-SCHEMES = ("poisson", "poisson", "fixed", "fixed", "known", "bins", "")  # the last: not answered
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMES = ("poisson", "fixed", "known", "bins", "")  # the last: not answered
 FIELDS = ("sigma", "q", "batch", "records", "steps", "group", "delta", "epsilon")
 NO_NUMBERS = (
-    "",
-    " ",
-    "x",
-    "NaN",
-    "nan",
-    "Infinity",
-    "-Infinity",
-    "inf",
-    "1e400",
-    "-1e400",
-    "1,5",
-    "1 000",
-    "1_000",
-    "0x",
-    "1e",
-    "e5",
-    "--1",
-    "1.2.3",
-    "１２",
-    "١٢",
-    "½",
-    "1/2",
-    "null",
-    "undefined",
-    "true",
-    "[1]",
-    "{}",
-    "<b>1</b>",
-    "1;2",
-    "'",
-    '"',
-    "\\",
-    "%00",
-    "💥",
-    "-1",
-    "-1e-9",
-    "-0.5",
-    "1e300",
-    "9" * 400,
-    "a" * 5000,
-    "__proto__",
-    "constructor",
+    "", " ", "x", "NaN", "nan", "Infinity", "-Infinity", "inf", "1e400", "-1e400", "1,5", "1 000", "1_000", "0x",
+    "1e", "e5", "--1", "1.2.3", "１２", "١٢", "½", "1/2", "null", "undefined", "true", "[1]", "{}", "<b>1</b>", "1;2",
+    "'", '"', "\\", "%00", "💥", "-1", "-1e-9", "-0.5", "1e300", "9" * 400, "a" * 5000, "__proto__", "constructor",
 )  # fmt: skip  (refused by every field)
 EDGES = {
     "sigma": ("0.05", "1000", "0.0500001", " 1 ", "+1", "1.", ".5", "1e0", "0x1"),
@@ -110,7 +59,6 @@ ASK = """async (cases) => {
   for (const { fields, radios, address } of cases) {
     window.thrown = [];
     delete part("table").dataset.result;
-    const start = performance.now();
     if (address !== null) {
       const moved = new Promise((done) => { addEventListener("hashchange", done, { once: true }); setTimeout(done, 50); });
       location.hash = address;
@@ -128,7 +76,7 @@ ASK = """async (cases) => {
     const texts = (table) => [...part(table).tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent));
     const scheme = form.elements.scheme.value;
     shown.push({ state, scheme, rows: texts("table"), schemes: texts("schemes"), answer: part("answer").textContent, python: part("python").textContent,
-      result: part("table").dataset.result || null, thrown: window.thrown, seconds: (performance.now() - start) / 1e3 });
+      result: part("table").dataset.result || null, thrown: window.thrown });
   }
   return shown;
 }"""
@@ -156,7 +104,7 @@ def page_of(folder):
 # What the accountant says of each question, without a page around it.
 ACCOUNTANT = ("special.js", "round.js", "integrand.js", "accountant.js")
 ASK_ACCOUNTANT = """cases => cases.map(({ scheme, question, sigma, q, batch, records, steps, group, delta, epsilon }) => {
-  const A = PrivacyAccountant, start = performance.now();
+  const A = PrivacyAccountant;
   const make = (noiseMultiplier, groupSize) => ({
     poisson: () => new A.PoissonDPSGD({ noiseMultiplier, groupSize, samplingProbability: q, steps }),
     fixed: () => new A.FixedBatchDPSGD({ noiseMultiplier, groupSize, batchSize: batch, datasetSize: records, steps, patience: 5 }),
@@ -172,65 +120,54 @@ ASK_ACCOUNTANT = """cases => cases.map(({ scheme, question, sigma, q, batch, rec
   try { found = answers[question](); }
   catch (error) { found = error instanceof A.NoBracketError ? { refused: error.message } : { thrown: String(error) }; }
   // Numbers as text: JSON would turn what is no number into null.
-  return { refused: found.refused, thrown: found.thrown, lower: String(found.lower), upper: String(found.upper), seconds: (performance.now() - start) / 1e3 };
+  return { refused: found.refused, thrown: found.thrown, lower: String(found.lower), upper: String(found.upper) };
 })"""
 
 
 # --- cases -------------------------------------------------------------------------------------------------
 
 
-def _valid(name, rng):
-    if rng.random() < 0.1:
-        return EDGES[name][rng.integers(len(EDGES[name]))]
-    value = math.exp(rng.uniform(*map(math.log, RANGES[name])))
-    if name in WHOLE:
-        return str(round(value))
-    return [repr(value), f"{value:.3g}", f"{value:.6e}"][rng.integers(3)]
+def _valid(name):
+    value = logs(*RANGES[name])
+    shown = value.map(lambda x: str(round(x))) if name in WHOLE else st.tuples(value, st.sampled_from(["r", ".3g", ".6e"])).map(_written)
+    return st.integers(0, 9).flatmap(lambda turn: st.sampled_from(EDGES[name]) if turn == 9 else shown)
 
 
-def _refused(name, rng):
-    values = NO_NUMBERS if rng.random() < 0.7 else OUTSIDE[name]
-    return values[rng.integers(len(values))]
+def _written(value_and_form):
+    value, form = value_and_form
+    return repr(value) if form == "r" else format(value, form)
 
 
-def case_of(number):
-    """({field: text}, {radio: value}, address or None, names of the fields that must be refused)."""
-    rng = np.random.default_rng([1789, number])
-    radios = {
-        "unknown": ["epsilon", "epsilon", "sigma"][rng.integers(3)],
-        "given": ["q", "q", "sizes"][rng.integers(3)],
-    }
-    radios["scheme"] = SCHEMES[np.random.default_rng([1790, number]).integers(len(SCHEMES))]
-    kind = rng.random()
-    bad = [] if kind < 0.35 else [name for name in FIELDS if rng.random() < (0.9 if kind > 0.98 else 0.15)]
-    fields = {name: (_refused if name in bad else _valid)(name, rng) for name in FIELDS}
-    case = {"fields": fields, "radios": radios, "address": None}
-    if kind > 0.9:  # the same by an address, or a broken one
-        if rng.random() < 0.5:
-            address = "&".join(f"{name}={value}" for name, value in {**radios, **fields}.items())
-        else:
-            address = ADDRESSES[rng.integers(len(ADDRESSES))]
-        case, bad = {"fields": {}, "radios": {}, "address": address}, None
-    return case, bad
+RADIOS = st.fixed_dictionaries(
+    {"unknown": st.sampled_from(["epsilon", "sigma"]), "given": st.sampled_from(["q", "sizes"]), "scheme": st.sampled_from(SCHEMES)}
+)
 
 
-def question_of(number):
-    """A question to the page's accountant: log-uniform over what the fields allow, the ends among it."""
-    rng = np.random.default_rng([1791, number])
-    between = lambda low, high: math.exp(rng.uniform(math.log(low), math.log(high)))
-    scheme = ("poisson", "poisson", "poisson", "fixed", "known")[rng.integers(5)]
-    question = ("remove", "remove", "remove", "remove", "add", "add", "add", "lemma", "lemma", "noise")[rng.integers(10)]
-    case = {"scheme": scheme, "question": question, "sigma": between(0.05, 1000), "group": round(between(1, 1000))}
-    case["steps"] = 1 if rng.random() < 0.1 else round(between(1, 1e7))
-    case["delta"] = between(1e-100, 0.99) if rng.random() < 0.2 else between(1e-12, 0.99)
-    case["epsilon"] = between(1e-3, 1e4)
-    case["q"] = 1.0 if rng.random() < 0.1 else between(1e-6, 1)
-    case["records"] = round(between(2, 1e9))
+@st.composite
+def cases(draw, addresses=True):
+    """({fields, radios, address}, names of the fields that must be refused, or None where nothing is known of them)."""
+    kind = draw(st.sampled_from(["right", "wrong", "address", "broken address"] if addresses else ["right"]))
+    if kind == "broken address":
+        return {"fields": {}, "radios": {}, "address": draw(st.sampled_from(ADDRESSES))}, None
+    bad = draw(st.sets(st.sampled_from(FIELDS))) if kind == "wrong" else set()
+    fields = {name: draw(st.sampled_from(NO_NUMBERS + OUTSIDE[name]) if name in bad else _valid(name)) for name in FIELDS}
+    radios = draw(RADIOS)
+    if kind == "address":
+        return {"fields": {}, "radios": {}, "address": "&".join(f"{name}={value}" for name, value in (radios | fields).items())}, None
+    return {"fields": fields, "radios": radios, "address": None}, sorted(bad)
+
+
+@st.composite
+def questions(draw):
+    """A question to the page's accountant: all over what the fields allow, the ends among it."""
+    question = draw(st.sampled_from(["remove", "remove", "add", "lemma", "noise"]))
+    ends = {"sigma": (0.05, 1000.0), "group": (1, 1000), "steps": (1, 1e7), "delta": (1e-100, 0.99), "epsilon": (1e-3, 1e4), "q": (1e-6, 1.0)}
+    case = {name: draw(logs(*both)) for name, both in ends.items()}
+    case |= {"question": question, "scheme": draw(st.sampled_from(["poisson", "fixed", "known"])), "records": round(draw(logs(2, 1e9)))}
+    case |= {name: round(case[name]) for name in ("group", "steps")}
     case["batch"] = min(max(1, round(case["q"] * case["records"])), case["records"])
-    if rng.random() < 0.1:
-        case["sigma"] = (0.05, 1000.0)[rng.integers(2)]
     if question == "lemma":
-        case |= {"scheme": "poisson", "group": 1 + round(between(1, 15))}  # as on the plot
+        case |= {"scheme": "poisson", "group": draw(st.integers(2, 16))}  # as on the plot
     return case
 
 
@@ -241,8 +178,6 @@ def judged(case, bad, seen):
     """What is wrong with what the page shows, or None."""
     if seen["thrown"]:
         return f"exception: {seen['thrown'][0]}"
-    if seen["seconds"] > SECONDS:
-        return f"{seen['seconds']:.1f} s"
     visible = {name: field for name, field in seen["state"].items() if not field["hidden"]}
     complaints = {name for name, field in visible.items() if field["error"]}
     for name, field in seen["state"].items():
@@ -381,8 +316,6 @@ def false_answer(case, seen):
     """What is wrong with an answer of the page's accountant, or None; then, too, where one of the two has no answer."""
     if seen["thrown"]:
         return f"exception: {seen['thrown']}"
-    if seen["seconds"] > SECONDS:
-        return f"{seen['seconds']:.1f} s"
     if seen["refused"]:
         return None
     lower, upper = float(seen["lower"]), float(seen["upper"])
@@ -427,86 +360,3 @@ def plot_problem(cells):
         cell for cell in cells if cell not in ("no bracket here", "–") and not 0 <= float(cell) < math.inf
     ]
     return f"the plot shows {wrong[:3]}" if wrong else None
-
-
-# --- the run -----------------------------------------------------------------------------------------------
-
-
-def fuzz(cases, *, first=0, minutes=math.inf, report=None):
-    """Cases number `first` ..: a chunk for `fuzz_record`. After `minutes` in the browser no new batch starts."""
-    with _page(page_of, "page.html") as page:
-        return _batches(page, _batch, cases, first, minutes, report)
-
-
-def brackets(cases, *, first=0, minutes=math.inf, report=None):
-    """Questions number `first` .. to the page's accountant, as `fuzz`. After `minutes` of both sides no new batch starts."""
-    with _page(lambda folder: (folder / "bare.html").write_text("<!doctype html>"), "bare.html") as page:
-        return brackets_on(page, cases, first=first, minutes=minutes, report=report)
-
-
-def brackets_on(page, cases, *, first=0, minutes=math.inf, report=None):
-    """The same on an empty page that is open."""
-    for name in ACCOUNTANT:
-        page.add_script_tag(path=ROOT / "book" / "_live" / name)
-    return _batches(page, _questions, cases, first, minutes, report)
-
-
-@contextlib.contextmanager
-def _page(write, name):
-    """A page in Chromium, from a folder that `write` fills."""
-    from playwright.sync_api import sync_playwright
-
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        write(Path(folder))
-        web = server(folder)
-        threading.Thread(target=web.serve_forever, daemon=True).start()
-        browser = playwright.chromium.launch(
-            executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        try:
-            page = browser.new_page()
-            page.set_default_timeout(BATCH * SECONDS * 1e3)
-            page.goto(f"http://127.0.0.1:{web.server_address[1]}/{name}")
-            yield page
-        finally:
-            browser.close()
-            web.shutdown()
-            web.server_close()
-
-
-def _batches(page, run, cases, first, minutes, report):
-    chunk, number = record.Chunk(first), first
-    while chunk.cases < cases and chunk.seconds < 60 * minutes:
-        numbers = range(number, min(number + BATCH, first + cases))
-        run(page, numbers, chunk, report)
-        number = numbers.stop
-    return chunk.closed(number)
-
-
-def _questions(page, numbers, chunk, report):
-    asked = [question_of(number) for number in numbers]
-    for number, case, seen in zip(numbers, asked, page.evaluate(ASK_ACCOUNTANT, asked)):
-        start = time.process_time()
-        wrong = false_answer(case, seen)
-        spent = seen["seconds"] + time.process_time() - start
-        chunk.add(f"brackets.{case['scheme']}", number, spent, wrong, case if wrong else None, not seen["refused"])
-        if wrong and report:
-            report(chunk.wrong[-1])
-
-
-def _batch(page, numbers, chunk, report):
-    asked = [case_of(number) for number in numbers]
-    shown = page.evaluate(ASK, [case for case, _ in asked])
-    for number, (case, bad), seen in zip(numbers, asked, shown):
-        wrong, compared = judged(case, bad, seen), False
-        if wrong is None and seen["result"] and number % ROUTE_EVERY == 0:
-            wrong, compared = contradiction(seen), True
-        name = "calculator.fields" if case["address"] is None else "calculator.address"
-        chunk.add(name, number, seen["seconds"], wrong, case if wrong else None, compared)
-        if wrong and report:
-            report(chunk.wrong[-1])
-    # The last case's plot is left to finish, if it has one: it is drawn piece by piece when nobody types.
-    page.wait_for_timeout(400)
-    page.wait_for_function(DRAWN, timeout=60_000)
-    if wrong := plot_problem(page.evaluate(PLOT)):
-        chunk.add("calculator.plot", numbers[-1], 0.0, wrong, asked[-1][0])
