@@ -94,14 +94,10 @@ trust: setup-test  ## attack the statements and the tests, for hours: directions
 	@$(PY) scripts/oracle/truth.py check
 	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) --hypothesis-profile=thorough $(THOROUGH)
 	@FAULTS=thorough $(PY) -m pytest -q tests/unit/test_faults.py tests/book/test_faults.py
-	@$(PY) scripts/mutation.py dangerous
-	@$(PY) scripts/statement_mutation.py
+	@$(PY) scripts/mutation.py --fresh
 
-mutation: setup  ## plant faults in the accounting core, dangerous and random ones, and see which test fails (BUDGET=600 CPU seconds)
-	@$(PY) scripts/mutation.py dangerous
-	@$(PY) scripts/mutation.py sampled --budget $(or $(BUDGET),600)
-	@$(PY) scripts/mutation.py report
-	@$(PY) scripts/statement_mutation.py
+mutation: setup  ## plant the dangerous faults and false statements whose result is not known, and see whether their tests fail
+	@$(PY) scripts/mutation.py
 
 study: setup  ## compute dplib/studies/ again (20 CPU minutes, resumable): STUDIES=encoders JOBS=2
 	@$(PY) scripts/study.py $(STUDIES) --jobs $(or $(JOBS),1)

@@ -1,85 +1,131 @@
-"""Mutation testing of the accounting core: does some test fail when a formula is wrong?
+"""Planted faults: does the test that should notice a wrong formula, or a false statement, fail?
 
-    python scripts/mutation.py dangerous                 the list of scripts/mutants.py, each against its tests
-    python scripts/mutation.py index                     which tests run which line, and how long they take; about eight minutes
-    python scripts/mutation.py sampled --budget 600      random mutants of each module, within so many CPU seconds
-    python scripts/mutation.py again                     survivors without an explanation, against more tests
-    python scripts/mutation.py control                   whether every test that killed passes on the unchanged module
-    python scripts/mutation.py report                    benchmarks/results/mutation.txt from what is known
+    python scripts/mutation.py                        all whose result is not known
+    python scripts/mutation.py dangerous [NAME …]     the list of scripts/mutants.py, each against its tests
+    python scripts/mutation.py statements [TAG …]     the table of scripts/statement_mutants.py; tags, or words in names of tests
 
-Every mutant is a copy of one module with one place changed. It is put in the place of that module
-inside a forked process of its own, which then runs tests until the first failure. A mutant
-that no test notices *survives*. Results are kept in benchmarks/results/mutation.json
-after every mutant, so that an interrupted run goes on where it stopped; mutants of a changed
-function are tested anew.
+A dangerous mutant is one module of dplib with one place changed; it takes the place of that module. A false statement is the
+text of one function changed (of the test that the theorem index names, of a helper beside it, or of the library), put in the place
+of its code: a direction is swapped, a factor dropped, a value moved by 1%. Each meets its tests in a forked process of its own. A
+mutant is killed by the first test that fails; a statement only by an assertion of its own test.
 
-mutmut and cosmic-ray were considered and left out: neither samples within a budget, neither has
-operators for the direction of rounding (floor for ceil, the sign of an allowance), and cosmic-ray
-starts an interpreter and imports SciPy for each mutant, which takes longer than most tests here.
+Results are kept in benchmarks/results/mutation.json and statements.json with a digest of what was changed, so that an interrupted run
+goes on where it stopped, and what has changed since is run again (--fresh: everything).
 """
 
 import argparse
 import ast
 import fcntl
+import functools
+import hashlib
+import importlib
 import importlib.machinery
 import importlib.util
+import inspect
 import json
-import math
 import os
-import random
+import resource
+import signal
 import sys
 import tempfile
 from pathlib import Path
 
-import forked_tests
 import library_files
-import mutation_index
 import one_move
-from mutation_index import digest, file_of
-from mutation_operators import functions, mutated, node_at, nodes_without_names, places
+from mutation_operators import functions, node_at, nodes_without_names
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "mutation.json"
-SECONDS = 60  # CPU time after which a mutant is stopped: five times what its tests take otherwise, or more
-SEED = 1
+STATEMENTS = ROOT / "benchmarks" / "results" / "statements.json"
+SECONDS = 60  # CPU time after which a fault is given up: no verdict
+_MEMORY = 6 << 30
 
-# The modules that mutants are drawn from, and the files whose tests are asked first for survivors.
-PROPERTIES, BINS = "test_properties.py", "test_properties_bins.py"
-CORE = {
-    "gaussian": ["test_gaussian.py"],
-    "mixtures": ["test_mixtures.py", PROPERTIES],
-    "accounting": ["test_accounting.py", PROPERTIES],
-    "contour": ["test_contour.py", PROPERTIES],
-    "_families": ["test_contour.py", PROPERTIES],
-    "rare": ["test_rare.py", PROPERTIES],
-    "_lines": ["test_rare.py", PROPERTIES],
-    "lattice": ["test_lattice.py", PROPERTIES],
-    "_lattice_law": ["test_lattice.py", PROPERTIES],
-    "_lattice_sum": ["test_lattice.py", PROPERTIES],
-    "renyi": ["test_renyi.py", PROPERTIES],
-    "_moments": ["test_renyi.py", PROPERTIES],
-    "one_step": ["test_one_step.py"],
-    "calibrate": ["test_calibrate.py"],
-    "mechanisms": ["test_mechanisms.py", PROPERTIES],
-    "_composed_rows": ["test_matrix_mechanism.py", BINS],
-    "conditional": ["test_conditional.py", BINS],
-    "_tails": ["test_conditional.py", BINS],
-    "_row_law": ["test_row_law.py", BINS],
-    "_tuples": ["test_tuples.py", BINS],
-    "_betting": ["test_betting.py", BINS],
-    "_certificate": ["test_tuples.py", BINS],
-    "_lognormal": ["test_lognormal.py", BINS],
-}
 
-# The test files whose tests a random mutant may meet.
-INDEXED = sorted(
-    {file for files in CORE.values() for file in files}
-    | {"test_statements.py", "test_stated_errors.py", "test_families.py", "test_accountant_theorems.py", "test_renyi_statements.py"}
-    | {"test_mmcc_statements.py", "test_monte_carlo_statements.py", "test_subsampling_statements.py", "test_bins.py", "test_bin_statements.py"}
-    | {"test_balls_in_bins.py", "test_montecarlo.py", "test_accounting_inputs.py", "test_truth_table.py", "test_points.py", "test_range.py"}
-)
+def file_of(module, function=""):
+    """The file of a module, "gaussian" or "room/gaussian"; one that was moved is found by its name or by a function."""
+    files = library_files.python_files()
+    folder = library_files.ROOT / library_files.PACKAGE
+    named = [folder / f"{module}.py", folder / module / "__init__.py"]
+    found = [path for path in named if path in files]
+    if not found:
+        name = module.rpartition("/")[2]
+        found = [path for path in files if library_files.module_name(path).rpartition(".")[2] == name]
+    if not found and function:
+        found = [path for path in files if function in dict(functions(ast.parse(path.read_text())).values())]
+    if len(found) != 1:
+        raise LookupError(f"{len(found)} modules {module!r} with {function!r}: say which in scripts/mutants.py")
+    return found[0]
 
-# ------------------------------------------------------------------ one mutant
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def record(file, change):
+    """Change the results in a file, which several runs may share; what they are then."""
+    with open(Path(tempfile.gettempdir()) / f"dplib-{file.stem}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        results = load(file)
+        change(results)
+        one_move.write_text(file, json.dumps(results, indent=1, sort_keys=True) + "\n")
+    return results
+
+
+def load(file):
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+# ------------------------------------------------------------------ tests in a process of their own
+
+_OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:cov", "-p", "no:xdist"]
+NOT_RUN = "pytest did not run"
+
+
+class Planter:
+    """A plugin of pytest that plants a fault; `outcome(status)` says in words how the tests ended."""
+
+    def pytest_sessionstart(self, session):
+        # The first example that fails is enough: none is made smaller.
+        from hypothesis import Phase, settings
+
+        settings.register_profile("mutants", settings.get_profile("book"), phases=[Phase.explicit, Phase.generate])
+        settings.load_profile("mutants")
+
+
+def run_forked(planter, tests, seconds, memory=None, options=()):
+    """(outcome, CPU seconds). The outcome is "time" after so many CPU seconds, "signal N" where the process was ended.
+
+    memory : bytes of address space that it may have.
+    """
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(out)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+        if memory is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1), os.dup2(silence, 2)
+        text = NOT_RUN
+        try:
+            import pytest
+
+            status = pytest.main([*_OPTIONS, *options, *tests], plugins=[planter])
+            text = planter.outcome(int(status))
+        finally:
+            os.write(into, text.encode())
+            os._exit(0)
+    os.close(into)
+    with os.fdopen(out, "rb") as pipe:
+        text = pipe.read().decode()
+    _, status, used = os.wait4(child, 0)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        text = "time" if number in (signal.SIGXCPU, signal.SIGKILL) else f"signal {number}"
+    return text, round(used.ru_utime + used.ru_stime, 1)
+
+
+# ------------------------------------------------------------------ dangerous mutants
 
 
 class _Mutated(importlib.machinery.SourceFileLoader):
@@ -93,7 +139,7 @@ class _Mutated(importlib.machinery.SourceFileLoader):
         return compile(self.source, self.path, "exec")
 
 
-class _Planter(forked_tests.Planter):
+class _ModulePlanter(Planter):
     """Gives one module of dplib from the mutated source, all others from this checkout; remembers the first failure."""
 
     def __init__(self, path, source):
@@ -122,7 +168,6 @@ class _Planter(forked_tests.Planter):
 
 
 _NO_VERDICT = "pytest ended with status"
-_MEMORY = 6 << 30
 
 
 class NoSuchTest(Exception):
@@ -131,18 +176,11 @@ class NoSuchTest(Exception):
 
 def run_mutant(module, source, tests, seconds=SECONDS, function=""):
     """(verdict, CPU seconds): the first test that fails, "time", or None for a survivor."""
-    planter = _Planter(file_of(module, function), source)
-    text, spent = forked_tests.run(planter, [f"tests/unit/{test}" for test in tests], seconds, _MEMORY)
-    if text.startswith((_NO_VERDICT, forked_tests.NOT_RUN)):
-        raise NoSuchTest(f"{text} for {module}: is there a test in the list or in the index that is gone?")
+    planter = _ModulePlanter(file_of(module, function), source)
+    text, spent = run_forked(planter, [f"tests/unit/{test}" for test in tests], seconds, _MEMORY)
+    if text.startswith((_NO_VERDICT, NOT_RUN)):
+        raise NoSuchTest(f"{text} for {module}: is there a test in the list that is gone?")
     return text or None, spent
-
-
-# ------------------------------------------------------------------ runs
-
-
-def load():
-    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {"dangerous": {}, "sampled": {}}
 
 
 def is_killed(found):
@@ -150,42 +188,30 @@ def is_killed(found):
     return found["killed_by"] not in (None, "time")
 
 
-def record(section, name, found):
-    """Add one result to the file; several runs may share it."""
-    with open(Path(tempfile.gettempdir()) / "dplib-mutation.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        results = load()
-        if found is None:
-            results[section].pop(name, None)
-        else:
-            results[section][name] = found
-        one_move.write_text(RESULTS, json.dumps(results, indent=1, sort_keys=True) + "\n")
-
-
 def source_of(module, function=""):
     return file_of(module, function).read_text(encoding="utf-8")
 
 
-def dangerous(part, parts, fresh, only):
-    """Plant every mutant of the list whose result is not known; how many survive."""
+def dangerous(names, fresh):
+    """Plant every mutant of the list whose result is not known; those that survive."""
     from mutants import DANGEROUS, apply
 
-    names = {mutant.name for mutant in DANGEROUS}
-    for name in load()["dangerous"].keys() - names:
-        record("dangerous", name, None)
-    for mutant in [mutant for mutant in DANGEROUS if not only or mutant.name in only][part::parts]:
+    listed = {mutant.name for mutant in DANGEROUS}
+    known = record(RESULTS, lambda results: [results["dangerous"].pop(name) for name in results["dangerous"].keys() - listed])["dangerous"]
+    for mutant in DANGEROUS:
+        if names and mutant.name not in names:
+            continue
         before = source_of(mutant.module, mutant.function)
         source = apply(mutant, before)
         key = digest(_what_changed(before, source) + " ".join(mutant.tests))
-        old = load()["dangerous"].get(mutant.name)
+        old = known.get(mutant.name)
         if old and old["digest"] == key and is_killed(old) and not fresh:
             continue
         killed_by, spent = run_mutant(mutant.module, source, mutant.tests, function=mutant.function)
-        found = {"module": mutant.module, "killed_by": killed_by, "cpu_seconds": spent, "digest": key}
-        found["replaced"] = what_is_replaced(mutant)
-        record("dangerous", mutant.name, found)
-        tell(killed_by, spent, f"{mutant.module}: {mutant.name}")
-    return sum(not is_killed(found) for found in load()["dangerous"].values())
+        found = {"module": mutant.module, "killed_by": killed_by, "cpu_seconds": spent, "digest": key, "replaced": what_is_replaced(mutant)}
+        known = record(RESULTS, lambda results: results["dangerous"].update({mutant.name: found}))["dangerous"]  # noqa: B023
+        print(f"{'killed  ' if is_killed(found) else 'SURVIVED'} {spent:5.1f} s  {mutant.module}: {mutant.name}  [{killed_by}]", flush=True)
+    return [f"{name}: {found['killed_by'] or 'survived'}" for name, found in known.items() if not is_killed(found)]
 
 
 def what_is_replaced(mutant):
@@ -208,216 +234,203 @@ def _functions(tree):
     return [node for _, node in functions(tree).values() if isinstance(node, ast.FunctionDef)]
 
 
-def tell(killed_by, spent, what):
-    print(f"{'killed  ' if killed_by else 'SURVIVED'} {spent:5.1f} s  {what}  [{killed_by}]", flush=True)
+# ------------------------------------------------------------------ false statements
 
 
-def sample(module):
-    """All mutants of a module in a random order that is always the same, with names: a prefix of it is a fair sample."""
-    source = source_of(module)
-    nodes = dict(functions(ast.parse(source)).values())
-    keys = {function: digest(ast.unparse(node)) for function, node in nodes.items()}
-    found = places(source)
-    random.Random(f"{SEED} {module}").shuffle(found)
-    return [(f"{module}.{place.function}:{place.number}:{place.change}", keys[place.function], place) for place in found]
+def named_tests(text=None):
+    """{test: tags} of the index, in its order; a test is written as in the table."""
+    import index_checks
+
+    text = (ROOT / "book" / "theorems.md").read_text(encoding="utf-8") if text is None else text
+    found = {}
+    for row in index_checks.rows(text):
+        for test in index_checks.CODE.findall(row.test):
+            found.setdefault(test, []).append(row.tag)
+    return found
 
 
-def sampled(part, parts, budget, each):
-    """Run the first `each` mutants of every module's sample, one module after the other in turn."""
-    used, index = 0.0, mutation_index.load()
-    samples = {module: sample(module) for module in CORE}
-    known = {name: key for found in samples.values() for name, key, _ in found}
-    for name, found in load()["sampled"].items():
-        if known.get(name) != found["digest"]:
-            record("sampled", name, None)
-    # Changes that make no difference are no mutants.
-    turns = [(module, *found[rank]) for rank in range(each) for module, found in samples.items() if rank < len(found)]
-    done = load()["sampled"]
-    for module, name, key, place in turns[part::parts]:
-        if name in done:
-            continue
-        if used > budget:
-            break
-        used += _one_sampled(index, module, name, key, place)
+def _node(tree, name):
+    """The definition of a function or of Class.method in a module."""
+    body = tree.body
+    for part in name.split("."):
+        found = [node for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == part]
+        if not found:
+            raise LookupError(f"no function {name}")
+        node, body = found[-1], found[-1].body
+    return node
 
 
-def _one_sampled(index, module, name, key, place, more=()):
-    """Plant one mutant and record what happens; the CPU seconds that it took."""
-    source = source_of(module)
-    changed = mutated(source, place)
-    if changed is None:
-        return 0.0
-    node = dict(functions(ast.parse(source)).values())[place.function]
-    tests = more or mutation_index.tests_for(index, module, place.function, node, place.lines)
-    try:
-        # Whole files may take minutes without the mutant too: that is no verdict.
-        seconds = 10 * SECONDS if more else SECONDS
-        killed_by, spent = run_mutant(module, changed, tests, seconds) if tests else (None, 0.0)
-    except NoSuchTest:
-        # The index knows cases that have other names now: all cases of these tests.
-        tests = list(dict.fromkeys(test.partition("[")[0] for test in tests))
-        killed_by, spent = run_mutant(module, changed, tests)
-    found = {"line": place.line, "text": source.splitlines()[place.line - 1].strip(), "tests": len(tests)}
-    record("sampled", name, {**found, "killed_by": killed_by, "cpu_seconds": spent, "digest": key})
-    tell(killed_by, spent, f"{name} (line {place.line})")
-    return spent
+@functools.cache
+def _parsed(source):
+    return ast.parse(source), source.splitlines()
 
 
-def again(part, parts, budget):
-    """Survivors that nothing explains, against the whole test files of their module."""
-    from mutants import SURVIVORS
-
-    used, alive = 0.0, []
-    for module in CORE:
-        alive += [(module, *one) for one in sample(module) if one[0] in load()["sampled"]]
-    for module, name, key, place in alive[part::parts]:
-        if load()["sampled"][name]["killed_by"] is None and not explained(name, SURVIVORS) and used <= budget:
-            used += _one_sampled({}, module, name, key, place, more=CORE[module])
+def _segment(source, name):
+    tree, lines = _parsed(source)
+    node = _node(tree, name)
+    return "\n".join(lines[node.lineno - 1 : node.end_lineno])
 
 
-def control():
-    """Run all tests that killed a mutant of a module on the unchanged module; how many modules fail."""
-    wrong, results = 0, load()
-    rows = [(found["module"], found["killed_by"]) for found in results["dangerous"].values()]
-    rows += [(name.partition(".")[0], found["killed_by"]) for name, found in results["sampled"].items()]
-    for module in sorted({module for module, _ in rows}):
-        tests = sorted({test.partition("[")[0] for other, test in rows if other == module and test and "::" in test})
-        if tests:
-            killed_by, spent = run_mutant(module, ast.unparse(ast.parse(source_of(module))), tests, seconds=600)
-            wrong += killed_by is not None
-            print(f"{module}: {len(tests)} tests, {spent} s: {killed_by or 'all pass'}", flush=True)
-    return wrong
+def where(test, mutation):
+    """(file, name in the file) of the function that a mutation changes."""
+    path, _, name = test.partition("::")
+    place = mutation[3] if len(mutation) > 3 else name
+    if place.startswith("dplib."):
+        parts = place.split(".")
+        for depth in range(len(parts) - 1, 0, -1):
+            folder = ROOT.joinpath(*parts[:depth])
+            for file in (folder.with_suffix(".py"), folder / "__init__.py"):
+                if file.is_file():
+                    return file, ".".join(parts[depth:])
+    return ROOT / path, place
 
 
-def explained(name, survivors):
-    """The reason given for a survivor: its own, or that of the function it stands in."""
-    return survivors.get(name) or survivors.get(name.partition(":")[0])
+def changed(test, mutation):
+    """(source of the file, changed text of the function); LookupError if the old text is not there."""
+    file, name = where(test, mutation)
+    source = file.read_text(encoding="utf-8")
+    before = _segment(source, name)
+    if mutation[1] not in before:
+        raise LookupError(f"{test}: {name} does not contain {mutation[1]!r}")
+    return source, before, before.replace(mutation[1], mutation[2])
 
 
-def interval(killed, run):
-    """Clopper and Pearson's 95% interval of a share."""
-    from scipy.stats import beta
-
-    low = beta.ppf(0.025, killed, run - killed + 1) if killed else 0.0
-    high = beta.ppf(0.975, killed + 1, run - killed) if killed < run else 1.0
-    return f"{100 * low:.0f}-{100 * high:.0f}%"
+def statement_digest(test, mutation):
+    """Changes with the text of the mutation, of the function that it changes, and of the test."""
+    _, _, after = changed(test, mutation)
+    path, _, name = test.partition("::")
+    return digest(_segment((ROOT / path).read_text(encoding="utf-8"), name) + after)
 
 
-def score(rows):
-    """{what: number} for a dict of results: run, killed by a test, stopped by time, survivors, those explained."""
-    from mutants import SURVIVORS
-
-    alive = [name for name, found in rows.items() if found["killed_by"] is None]
-    reasons = sum(explained(name, SURVIVORS) is not None for name in alive)
-    stopped = sum(found["killed_by"] == "time" for found in rows.values())
-    killed = len(rows) - len(alive)
-    return {"run": len(rows), "killed": killed, "stopped": stopped, "explained": reasons, "open": len(alive) - reasons}
+def _code(source, before, after, name, file):
+    """The code object of the changed function."""
+    code = compile(source.replace(before, after, 1), str(file), "exec")
+    for part in name.split("."):
+        inner = [item for item in code.co_consts if inspect.iscode(item) and item.co_name == part]
+        code = inner[-1]
+    return code
 
 
-def report(results):
-    """The tables of benchmarks/results/mutation.txt."""
-    from mutants import DANGEROUS, SURVIVORS
-
-    known = [(mutant, results["dangerous"].get(mutant.name)) for mutant in DANGEROUS]
-    killed = sum(is_killed(found) for _, found in known if found)
-    run = sum(found is not None for _, found in known)
-    lines = [f"Dangerous mutants (scripts/mutants.py): {len(known)}, of which {run} were run and {killed} killed by the tests named for them.", ""]
-    for mutant, found in known:
-        by = (found["killed_by"] or "SURVIVED") if found else "not run"
-        lines.append(f"{mutant.module:14} {mutant.name:62} {by}")
-    lines += ["", *_sampled_table(results["sampled"]), ""]
-    alive = {name: found for name, found in results["sampled"].items() if found["killed_by"] is None}
-    groups = {}
-    for name in sorted(alive):
-        groups.setdefault(explained(name, SURVIVORS) or "Not explained.", []).append(name)
-    lines += ["Survivors, by the reason why each is harmless:", ""]
-    for reason, names in sorted(groups.items()):
-        lines.append(reason)
-        lines += [f"    {name}  line {alive[name]['line']}: {alive[name]['text']}" for name in names]
-    return "\n".join(lines) + "\n"
+def _plain(found):
+    """The function under decorators: of hypothesis, of pytest's fixtures, of functools."""
+    if hasattr(found, "hypothesis"):
+        return found.hypothesis.inner_test
+    for name in ("_fixture_function", "__wrapped__", "__pytest_wrapped__"):
+        inner = getattr(found, name, None)
+        if inner is not None and not inspect.isfunction(found):
+            return _plain(inner)
+    found = inspect.unwrap(found)
+    return getattr(found, "__func__", found)
 
 
-def _sampled_table(rows):
-    """One line for each module, and the whole: scores with intervals."""
-    lines = [
-        f"Random mutants, drawn from each module with seed {SEED}. `killed` counts those that were stopped after {SECONDS} s of",
-        f"CPU time, although their tests take about {mutation_index.PATIENCE:.0f} s or less; `score` is killed over run, with its 95% interval.",
-        "Survivors for which a test was written are among the killed. `equivalent` are survivors with an explanation below,",
-        "`without` is the score over the others.",
-        "",
-        f"{'module':14} {'possible':>8} {'run':>5} {'killed':>6} {'by time':>7} {'equivalent':>10} {'open':>5}  {'score':>5}  {'interval':9} without",
-    ]
-    total, weighted, variance, everything = {}, 0.0, 0.0, 0
-    for module in CORE:
-        mine = {name: found for name, found in rows.items() if name.startswith(module + ".")}
-        found, size = score(mine), len(places(source_of(module)))
-        total = {what: total.get(what, 0) + number for what, number in found.items()}
-        if found["run"]:
-            lines.append(_row(module, size, found))
-            share = found["killed"] / found["run"]
-            weighted, everything = weighted + size * share, everything + size
-            variance += size**2 * share * (1 - share) / found["run"]
-    if total.get("run"):
-        error = 1.96 * math.sqrt(variance) / everything
-        lines.append(_row("all", everything, total))
-        lines.append(f"weighted by what is possible in each module: {100 * weighted / everything:.1f}% +- {100 * error:.1f}%")
-    return lines
+class _StatementPlanter(Planter):
+    """Puts the changed code in its place after collection, and remembers how the test ended."""
+
+    def __init__(self, test, mutation):
+        self.test, self.mutation, self.verdict = test, mutation, "no test ran"
+
+    def pytest_collection_finish(self, session):
+        file, name = where(self.test, self.mutation)
+        source, before, after = changed(self.test, self.mutation)
+        if library_files.PACKAGE in file.relative_to(ROOT).parts[:1]:
+            holder = importlib.import_module(library_files.module_name(file))
+        else:
+            holder = session.items[0].module
+        for part in name.split("."):
+            holder = vars(holder)[part]
+        _plain(holder).__code__ = _code(source, before, after, name, file)
+
+    def pytest_runtest_makereport(self, item, call):
+        if call.excinfo is not None:
+            kinds = [call.excinfo.type.__name__]
+            error = call.excinfo.value
+            if isinstance(error, BaseExceptionGroup):
+                kinds = [type(one).__name__ for one in error.exceptions]
+            assertion = call.when == "call" and any(kind in ("AssertionError", "Failed") for kind in kinds)
+            if self.verdict in ("no test ran", "survived"):
+                self.verdict = "killed" if assertion else f"{call.when}: {kinds[0]}"
+        elif call.when == "call" and self.verdict == "no test ran":
+            self.verdict = "survived"
+
+    def outcome(self, status):
+        return self.verdict
 
 
-def _row(name, size, found):
-    run, killed = found["run"], found["killed"]
-    without = killed / max(run - found["explained"], 1)
-    return (
-        f"{name:14} {size:8} {run:5} {killed:6} {found['stopped']:7} {found['explained']:10} {found['open']:5}"
-        f"  {100 * killed / run:4.0f}%  {interval(killed, run):9} {100 * without:4.0f}%"
-    )
+def run_statement(test, mutation, seconds=SECONDS):
+    """How the test ends when the statement is changed: killed, survived, or what else happened."""
+    return run_forked(_StatementPlanter(test, mutation), [test], seconds, options=["--assert=plain"])[0]
+
+
+def problems(index=None, table=None, results=None):
+    """What the record does not show: tests without a mutation, results out of date, survivors."""
+    if table is None:
+        from statement_mutants import MUTANTS as table
+    index = named_tests() if index is None else index
+    results = load(STATEMENTS) if results is None else results
+    found = [f"{test}: in the table, but not in the index" for test in table if test not in index]
+    for test, tags in index.items():
+        if not table.get(test):
+            found.append(f"{test} ({', '.join(tags)}): no mutation in scripts/statement_mutants.py")
+        for mutation in table.get(test, ()):
+            try:
+                key = statement_digest(test, mutation)
+            except (LookupError, SyntaxError) as error:
+                found.append(str(error))
+                continue
+            old = results.get(test, {}).get(mutation[0])
+            if old is None or old["digest"] != key:
+                found.append(f"{test}: {mutation[0]!r} was not run; python scripts/mutation.py statements")
+            elif old["verdict"] != "killed":
+                found.append(f"{test}: {mutation[0]!r} {old['verdict']}")
+    return found
+
+
+def statements(words, fresh):
+    """Make every statement false whose result is not known; what the record does not show then."""
+    from statement_mutants import MUTANTS
+
+    import dplib  # noqa: F401  (inherited by every fork; the mutants, which replace parts of it, are through)
+
+    index = named_tests()
+    asked = [test for test, tags in index.items() if not words or any(word in tags or word in test for word in words)]
+    record(STATEMENTS, lambda results: [results.pop(test) for test in results.keys() - (index.keys() & MUTANTS.keys())])
+    for test in asked:
+        known, found = load(STATEMENTS).get(test, {}), {}
+        for mutation in MUTANTS.get(test, ()):
+            try:
+                key = statement_digest(test, mutation)
+            except (LookupError, SyntaxError) as error:
+                print(f"NOT RUN   {error}", flush=True)
+                continue
+            old = known.get(mutation[0])
+            if old and old["digest"] == key and old["verdict"] == "killed" and not fresh:
+                found[mutation[0]] = old
+                continue
+            found[mutation[0]] = {"verdict": run_statement(test, mutation), "digest": key}
+            print(f"{found[mutation[0]]['verdict']:9} {test.removeprefix('tests/unit/')}: {mutation[0]}", flush=True)
+        if found != known:
+            record(STATEMENTS, lambda results: results.update({test: found}))  # noqa: B023
+    return [problem for problem in problems(index, MUTANTS) if problem.startswith(tuple(asked))]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["dangerous", "index", "sampled", "again", "control", "report"])
-    parser.add_argument("names", nargs="*", help="dangerous: only these mutants; index: only these test files")
-    parser.add_argument("--budget", type=float, default=600, help="CPU seconds of a sampled run")
-    parser.add_argument("--each", type=int, default=40, help="sampled: so many mutants of each module")
-    parser.add_argument("--fresh", action="store_true", help="test again what was killed before")
-    parser.add_argument("--part", default="1/1", help="2/4: the second quarter, so that four runs share the work")
+    parser.add_argument("what", nargs="?", choices=["dangerous", "statements"])
+    parser.add_argument("names", nargs="*", help="mutants; tags, or words in the names of tests")
+    parser.add_argument("--fresh", action="store_true", help="run again what is known")
     arguments = parser.parse_args()
     os.chdir(ROOT)
-    for path in ("scripts", "_ext", "tests", "tests/book"):
-        sys.path.insert(0, str(ROOT / path))
-    sys.path.insert(0, str(ROOT))
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # half a second for each mutant, and none is needed
-    if arguments.what == "report":
-        one_move.write_text(RESULTS.with_suffix(".txt"), report(load()))
-        return 0
-    # Imported once, inherited by every fork: dplib is not among them.
-    import hypothesis  # noqa: F401
-    import numpy  # noqa: F401
-    import pytest  # noqa: F401
-    import scipy.integrate  # noqa: F401
-    import scipy.optimize  # noqa: F401
-    import scipy.special  # noqa: F401
-    import scipy.stats  # noqa: F401
-
-    part, parts = (int(number) for number in arguments.part.split("/"))
-    if arguments.what == "dangerous":
-        survivors = dangerous(part - 1, parts, arguments.fresh, arguments.names)
-        print(f"dangerous: {len(load()['dangerous'])} mutants, {survivors} not killed by their tests")
-        return 1 if survivors else 0
-    if arguments.what == "index" or arguments.what == "sampled" and not mutation_index.INDEX.exists():
-        for file in arguments.names or INDEXED:
-            mutation_index.build([file])
-    if arguments.what == "index":
-        return 0
-    if arguments.what == "control":
-        return control()
-    if arguments.what == "sampled":
-        sampled(part - 1, parts, arguments.budget, arguments.each)
-    else:
-        again(part - 1, parts, arguments.budget)
-    print(f"sampled: {score(load()['sampled'])}")
-    return 0
+    sys.path[:0] = [str(ROOT / path) for path in (".", "tests/book", "tests", "_ext", "scripts")]
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    # Imported once, inherited by every fork.
+    for name in ("hypothesis", "pytest", "scipy.integrate", "scipy.optimize", "scipy.special", "scipy.stats"):
+        importlib.import_module(name)
+    left = []
+    for what, run in (("dangerous", dangerous), ("statements", statements)):
+        if arguments.what in (None, what):
+            left += run(arguments.names, arguments.fresh)
+    print("\n".join(left) if left else "every fault was noticed")
+    return 1 if left else 0
 
 
 if __name__ == "__main__":

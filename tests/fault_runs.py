@@ -205,7 +205,7 @@ def mutants(folder, size):
     while True:
         number += 1
         found = {f"mutant {k}": {"killed_by": None, "number": number} for k in range(10_000)}
-        mutation.record("sampled", "all", found)
+        mutation.record(mutation.RESULTS, lambda results: results.update(all=found))  # noqa: B023
 
 
 RUNS = (
