@@ -238,7 +238,7 @@ def whole(path):
     else:
         record = json.loads(path.read_text())
         rows = (
-            record["tables"]["The same number"] if "tables" in record else record["sampled"]["all"].values()
+            record["tables"]["The same number"] if "tables" in record else record["all"].values()
         )
         numbers = {row["number"] for row in rows}
     assert len(numbers) == 1, path
