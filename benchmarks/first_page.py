@@ -9,7 +9,7 @@ import threading
 
 from _common import ROOT, Report, median
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "tools"))
 from browser import find_chromium
 from serve import server
 

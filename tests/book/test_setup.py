@@ -99,12 +99,12 @@ def test_the_library_itself_asks_for_little():
 
 
 def test_a_finished_environment_answers_at_once():
-    command = [sys.executable, str(ROOT / "scripts" / "environment.py"), "--check", "test"]
+    command = [sys.executable, str(ROOT / "tools" / "environment.py"), "--check", "test"]
     assert subprocess.run(command).returncode == 0
 
 
 def test_a_missing_environment_is_not_finished(tmp_path):
-    command = [sys.executable, str(ROOT / "scripts" / "environment.py"), "--check", "book"]
+    command = [sys.executable, str(ROOT / "tools" / "environment.py"), "--check", "book"]
     done = subprocess.run(command, env=os.environ | {"BOOK_VENV": str(tmp_path / "none")})
     assert done.returncode == 1
 
@@ -132,15 +132,15 @@ def test_changed_inputs_ask_for_the_setup_again(tmp_path, monkeypatch, kind, fil
 
 def test_without_python_311_the_message_says_what_to_do(tmp_path):
     """With a search path that holds no Python, and no other place to look."""
-    (tmp_path / "scripts").mkdir()
-    script = (ROOT / "scripts" / "setup.sh").read_text()
+    (tmp_path / "tools").mkdir()
+    script = (ROOT / "tools" / "setup.sh").read_text()
     script = re.sub(r"/(?:usr|opt)/[\w/.]*bin/python3\.11", "/nowhere/python3.11", script)
-    (tmp_path / "scripts" / "setup.sh").write_text(script)
+    (tmp_path / "tools" / "setup.sh").write_text(script)
     (tmp_path / "bin").mkdir()
     for tool in ("sh", "dirname"):
         (tmp_path / "bin" / tool).symlink_to(shutil.which(tool))
     done = subprocess.run(
-        ["sh", str(tmp_path / "scripts" / "setup.sh"), "book"],
+        ["sh", str(tmp_path / "tools" / "setup.sh"), "book"],
         env={"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,

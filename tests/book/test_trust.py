@@ -46,7 +46,7 @@ def assertions():
 
 
 def coverage():
-    runner = (tools.ROOT / "scripts" / "run_tests.py").read_text(encoding="utf-8")
+    runner = (tools.ROOT / "tools" / "run_tests.py").read_text(encoding="utf-8")
     least = re.search(r"--cov-fail-under=(\d+)", runner)[1]
     return f"at least {least}% of the lines"
 

@@ -48,7 +48,7 @@ def plant(copy):
 
 def test_digests_of_the_source_change(copy, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "")  # which study.py sets, as well as the threads
-    study, common = tool("scripts/study.py"), tool("benchmarks/_common.py")
+    study, common = tool("tools/study.py"), tool("benchmarks/_common.py")
     digests = {
         "study": lambda: study.versions()["dplib"],
         "benchmarks": common.dplib_state,

@@ -105,7 +105,7 @@ def test_a_module_that_was_moved_is_found(tmp_path, monkeypatch):
 def test_a_run_tells_killed_from_survived(tmp_path):
     """In a fresh interpreter, where dplib has not been imported before the fork."""
     code = (
-        "import sys; sys.path.insert(0, 'scripts'); import mutation; source = mutation.source_of('_betting')\n"
+        "import sys; sys.path.insert(0, 'tests/mutants'); import mutation; source = mutation.source_of('_betting')\n"
         "tests = ['test_properties_bins.py::test_confidence_bounds']\n"
         "bad = source.replace('needed = (math.log(1 / failure_probability) +', 'needed = 0 * (1 +')\n"
         "print(mutation.run_mutant('_betting', bad, tests)[0], mutation.run_mutant('_betting', source, tests)[0])\n"
@@ -133,7 +133,7 @@ def test_a_new_row_needs_a_mutation():
     new = "tests/unit/test_field_statements.py::test_hockey_stick_is_the_best_event"
     table = {test: found for test, found in MUTANTS.items() if test != new}
     found = set(mutation.problems(table=table)) - set(mutation.problems())
-    assert found == {f"{new} (C-1): no mutation in scripts/statement_mutants.py"}
+    assert found == {f"{new} (C-1): no mutation in tests/mutants/statement_mutants.py"}
 
 
 def test_what_was_not_run_or_survived_is_told():
@@ -174,7 +174,7 @@ def test_some_mutations_live():
     """In a fresh interpreter: killed ones of the table, a weaker statement, an error, a function of the library."""
     runs = [(test, one, "killed") for test, what in LIVE.items() for one in MUTANTS[test] if one[0] == what] + OTHERS
     assert len(runs) == 7
-    code = "import sys; sys.path[:0] = ['scripts', 'tests', 'tests/book', '.']; import mutation\n"
+    code = "import sys; sys.path[:0] = ['tests/mutants', 'tests', 'tests/book', '.']; import mutation\n"
     code += "import hypothesis, pytest, scipy.integrate, scipy.optimize, scipy.stats, dplib, index_checks\n"
     code += "\n".join(f"print(mutation.run_statement({test!r}, {one!r}))" for test, one, _ in runs)
     done = subprocess.run(

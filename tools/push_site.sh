@@ -1,6 +1,6 @@
 #!/bin/sh
 # Put a built site on the branch gh-pages of a repository, as one commit on top of what is there.
-# Usage: sh scripts/push_site.sh SITE REPOSITORY
+# Usage: sh tools/push_site.sh SITE REPOSITORY
 # A version that is published may not be missing or changed in the new site: then nothing is pushed.
 set -eu
 

@@ -1,9 +1,9 @@
 """Make the virtual environment that the book and its tests run in.
 
-    python3.11 scripts/environment.py book     everything but the browser
-    python3.11 scripts/environment.py test     the same, and a Chromium, git and the wheels of the hosted-notebook test
-    python3.11 scripts/environment.py course   the same as book, and .venv-course: nbgrader for `make course`
-    python scripts/environment.py --check …    exit 0 if nothing is to be done
+    python3.11 -m tools setup book     everything but the browser
+    python3.11 -m tools setup test     the same, and a Chromium, git and the wheels of the hosted-notebook test
+    python3.11 -m tools setup course   the same as book, and .venv-course: nbgrader for `make course`
+    python -m tools setup --check …    exit 0 if nothing is to be done
 
 Only the standard library is used. What is installed is what requirements.txt names (requirements-course.txt
 for .venv-course), and only files with the hashes that stand there; `dplib` itself is installed in editable
@@ -186,7 +186,7 @@ def system_package(name):
 
 
 def browser_ready():
-    return run(PYTHON, ROOT / "scripts" / "browser.py", quiet=True)
+    return run(PYTHON, ROOT / "tools" / "browser.py", quiet=True)
 
 
 def install_browser():

@@ -2,7 +2,7 @@
 
 Each names its place in the syntax tree, so that moving or formatting code leaves it as it is: the function, the kind of
 node in it and which of them, and what stands there instead, where _ is what stood there and _.left and the like its
-parts. And each names the tests that have to notice it. `python scripts/mutation.py dangerous` plants
+parts. And each names the tests that have to notice it. `python -m tools mutation dangerous` plants
 them one after the other; `tests/unit/test_mutation.py` checks that each still applies.
 """
 

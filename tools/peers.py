@@ -1,8 +1,8 @@
 """Compare dplib with other libraries on common ground; write benchmarks/results/peers.json, peers.txt and book/peers.md.
 
-    python scripts/peers.py                    every question
-    python scripts/peers.py poisson renyi      these questions anew; the others keep their rows
-    python scripts/peers.py --page             only the tables of the page, from the stored results
+    python -m tools peers                    every question
+    python -m tools peers poisson renyi      these questions anew; the others keep their rows
+    python -m tools peers --page             only the tables of the page, from the stored results
 
 Each library lives in an environment of its own, made on first use; each call is a process of its own, with one thread,
 a limit on CPU time and one on memory. A call that fails, or does not end, is a row like any other.
@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "benchmarks" / "peers"
 RESULTS = ROOT / "benchmarks" / "results"
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks"), str(PEERS)]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "benchmarks"), str(PEERS)]
 
 import one_move  # noqa: E402
 import peers_page  # noqa: E402

@@ -1,6 +1,6 @@
 """Build the book afresh from the stored outputs; every warning is an error.
 
-    python scripts/build.py [--output FOLDER] [--source FOLDER] [--quiet]
+    python -m tools build [--output FOLDER] [--source FOLDER] [--quiet]
 
 A fresh build, because an incremental one does not repeat the warnings of pages that did not change. It is
 made in _build/.partial and takes the place of _build/html only when it is whole: a build that fails or is

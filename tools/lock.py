@@ -1,7 +1,7 @@
 """Compute requirements.txt from requirements.in, and requirements-course.txt from requirements-course.in.
 
-    python scripts/lock.py               keep the versions that are there, add and remove what the .in files ask for
-    python scripts/lock.py --upgrade     the newest versions that fit together on Python 3.11
+    python -m tools lock               keep the versions that are there, add and remove what the .in files ask for
+    python -m tools lock --upgrade     the newest versions that fit together on Python 3.11
 
 Every version comes with the hashes of its files, so that an installation takes these files and no others. The
 result holds for Linux, macOS and Windows. Entries for other versions of Python are dropped, because the

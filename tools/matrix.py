@@ -1,6 +1,6 @@
 """Open every notebook alone, as on Colab, with several versions of Python.
 
-    python scripts/matrix.py [NAME …] [--all] [--python 3.11 3.12 3.13] [--skip-missing] [--install]
+    python -m tools matrix [NAME …] [--all] [--python 3.11 3.12 3.13] [--skip-missing] [--install]
 
 Each notebook is copied into an empty folder and run from the top in a fresh environment that holds only what
 Colab is known to have: NumPy, SciPy, Matplotlib and JAX at whatever versions fit. Its first cell fetches the

@@ -1,6 +1,6 @@
 """The first code cell of every notebook, written once here.
 
-    python scripts/bootstrap_cell.py        prints it
+    python -m tools first-cell        prints it
 
 The repository's address comes from `_config.yml`, the distribution's name from `pyproject.toml`.
 """

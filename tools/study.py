@@ -1,4 +1,4 @@
-"""Compute the studies of dplib/studies/ again: `make study`, or `python scripts/study.py [NAME ...]`.
+"""Compute the studies of dplib/studies/ again: `make study`, or `python -m tools study [NAME ...]`.
 
 Finished parts are kept in _build/studies/NAME.jsonl, so that a second call goes on where the first one
 stopped; --fresh forgets them. After each section the results so far are written to dplib/studies/NAME.json, with

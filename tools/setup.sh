@@ -1,5 +1,5 @@
 #!/bin/sh
-# Find a Python 3.11 and hand over to environment.py. Usage: sh scripts/setup.sh book|test
+# Find a Python 3.11 and hand over to environment.py. Usage: sh tools/setup.sh book|test
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -28,7 +28,7 @@ find_python() {
 
 # A finished environment answers for itself, also where Python 3.11 has left the search path.
 if [ -x .venv/bin/python ] && is_311 .venv/bin/python &&
-    .venv/bin/python scripts/environment.py --check "$@" 2>/dev/null; then
+    .venv/bin/python tools/environment.py --check "$@" 2>/dev/null; then
     exit 0
 fi
 
@@ -39,4 +39,4 @@ if ! python=$(find_python); then
     echo "  anywhere: uv python install 3.11), or name one: PYTHON=/path/to/python3.11 make book" >&2
     exit 1
 fi
-exec "$python" scripts/environment.py "$@"
+exec "$python" tools/environment.py "$@"

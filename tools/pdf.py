@@ -1,6 +1,6 @@
 """Print the built book into one PDF, with outline, page numbers and links that work between chapters.
 
-    python scripts/pdf.py [--html FOLDER] [--source FOLDER] [--output FILE]
+    python -m tools pdf [--html FOLDER] [--source FOLDER] [--output FILE]
 
 The articles of all pages are joined in the order of the table of contents, their anchors made distinct, their
 links turned inwards, and Chromium prints the result. Parts, pages and sections become the outline.

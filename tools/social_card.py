@@ -1,6 +1,6 @@
 """Draw the picture that a shared link shows: book/_static/social_card.png, 1200 by 630 pixels.
 
-    python scripts/social_card.py
+    python -m tools social-card
 
 It shows what the book is about in numbers: epsilon of DP-SGD for a group, against the size of the group, and what
 the black-box lemma says instead. The numbers are stored in the picture, and a test computes them again.

@@ -132,7 +132,7 @@ def valued(domain, number):
 
 def publish(meta, values):
     meta = {
-        "description": "delta(epsilon) at random settings, computed by scripts/oracle/attack_values.py with scripts/oracle/tilted.py. "
+        "description": "delta(epsilon) at random settings, computed by tests/oracle/attack_values.py with tests/oracle/tilted.py. "
         "kind and arguments are those of the class of that name; log is the natural logarithm of delta, or of miss = "
         "1 - delta, whichever small names; error bounds its relative error; slope = |d log / d epsilon|; lattice: "
         "how far, in log delta, the proved lower and upper end of another route and its estimate are away",

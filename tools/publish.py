@@ -1,6 +1,6 @@
 """Build _build/site: exactly what is published.
 
-    python scripts/publish.py [--version v0.1.0] [--previous FOLDER] [--keep-latest]
+    python -m tools publish [--version v0.1.0] [--previous FOLDER] [--keep-latest]
 
     index.html, 404.html, versions.html, sitemap.xml, robots.txt
     latest/     the book as it is, with old addresses leading to the new ones

@@ -1,6 +1,6 @@
 """Is remove the larger direction? Random settings of every mechanism class whose default rests on [C-9m].
 
-    python scripts/directions.py --cases 3000 --seed 1
+    python -m tools directions --cases 3000 --seed 1
 
 Each case computes certified brackets of delta in both directions, each by itself. It fails where the lower end
 of add exceeds the upper end of remove, and where both are narrow, add must end before remove begins unless the

@@ -1,8 +1,8 @@
 """Planted faults: does the test that should notice a wrong formula, or a false statement, fail?
 
-    python scripts/mutation.py                        all whose result is not known
-    python scripts/mutation.py dangerous [NAME …]     the list of scripts/mutants.py, each against its tests
-    python scripts/mutation.py statements [TAG …]     the table of scripts/statement_mutants.py; tags, or words in names of tests
+    python -m tools mutation                        all whose result is not known
+    python -m tools mutation dangerous [NAME …]     the list of tests/mutants/mutants.py, each against its tests
+    python -m tools mutation statements [TAG …]     the table of tests/mutants/statement_mutants.py; tags, or words in names of tests
 
 A dangerous mutant is one module of dplib with one place changed; it takes the place of that module. A false statement is the
 text of one function changed (of the test that the theorem index names, of a helper beside it, or of the library), put in the place
@@ -30,11 +30,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-import library_files
-import one_move
-from mutation_operators import functions, node_at, nodes_without_names
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
 
-ROOT = Path(__file__).resolve().parent.parent
+import library_files  # noqa: E402
+import one_move  # noqa: E402
+from mutation_operators import functions, node_at, nodes_without_names  # noqa: E402
+
 RESULTS = ROOT / "benchmarks" / "results" / "mutation.json"
 STATEMENTS = ROOT / "benchmarks" / "results" / "statements.json"
 SECONDS = 60  # CPU time after which a fault is given up: no verdict
@@ -53,7 +55,7 @@ def file_of(module, function=""):
     if not found and function:
         found = [path for path in files if function in dict(functions(ast.parse(path.read_text())).values())]
     if len(found) != 1:
-        raise LookupError(f"{len(found)} modules {module!r} with {function!r}: say which in scripts/mutants.py")
+        raise LookupError(f"{len(found)} modules {module!r} with {function!r}: say which in tests/mutants/mutants.py")
     return found[0]
 
 
@@ -370,7 +372,7 @@ def problems(index=None, table=None, results=None):
     found = [f"{test}: in the table, but not in the index" for test in table if test not in index]
     for test, tags in index.items():
         if not table.get(test):
-            found.append(f"{test} ({', '.join(tags)}): no mutation in scripts/statement_mutants.py")
+            found.append(f"{test} ({', '.join(tags)}): no mutation in tests/mutants/statement_mutants.py")
         for mutation in table.get(test, ()):
             try:
                 key = statement_digest(test, mutation)
@@ -379,7 +381,7 @@ def problems(index=None, table=None, results=None):
                 continue
             old = results.get(test, {}).get(mutation[0])
             if old is None or old["digest"] != key:
-                found.append(f"{test}: {mutation[0]!r} was not run; python scripts/mutation.py statements")
+                found.append(f"{test}: {mutation[0]!r} was not run; python -m tools mutation statements")
             elif old["verdict"] != "killed":
                 found.append(f"{test}: {mutation[0]!r} {old['verdict']}")
     return found
@@ -420,7 +422,7 @@ def main():
     parser.add_argument("--fresh", action="store_true", help="run again what is known")
     arguments = parser.parse_args()
     os.chdir(ROOT)
-    sys.path[:0] = [str(ROOT / path) for path in (".", "tests/book", "tests", "_ext", "scripts")]
+    sys.path[:0] = [str(ROOT / path) for path in (".", "tests/book", "tests/mutants", "tests", "_ext", "tools")]
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     # Imported once, inherited by every fork.
     for name in ("hypothesis", "pytest", "scipy.integrate", "scipy.optimize", "scipy.special", "scipy.stats"):

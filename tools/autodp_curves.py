@@ -1,6 +1,6 @@
 """Compute the curves of Zhu and Wang's two figures with autodp, the authors' library: dplib/studies/autodp_curves.json.
 
-    python scripts/autodp_curves.py
+    python tools/autodp_curves.py
 
 autodp runs in an environment of its own (benchmarks/peers/autodp.txt), made on first use. Chapter 7 draws the result
 beside the curves of dplib. Takes about ten seconds once the environment is there.
@@ -63,7 +63,7 @@ def curves(settings):
 
 
 def main():
-    sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
+    sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "benchmarks")]
     import one_move
     from _environments import environment
 

@@ -1,6 +1,6 @@
 """The study `training`: accuracy on handwritten digits of six ways to spend the same (epsilon, delta).
 
-`scripts/study.py` runs it. The network, the schedule and the schemes are those of chapter 17, which trains the
+`tools/study.py` runs it. The network, the schedule and the schemes are those of chapter 17, which trains the
 first seeds again and compares.
 """
 

@@ -1,9 +1,9 @@
 """Coursework made from the solutions notebooks.
 
-    python scripts/course.py exercises [--force] [NAME …]   write notebooks/exercises/ and dplib/course_answers/, and
+    python -m tools course exercises [--force] [NAME …]   write notebooks/exercises/ and dplib/course_answers/, and
                                                             (all chapters) the list in book/exercises.md
-    python scripts/course.py exercises --check              write nothing; exit 1 where they disagree
-    python scripts/course.py assignments [--output FOLDER]  assignments for nbgrader, in course/ (.venv-course)
+    python -m tools course exercises --check              write nothing; exit 1 where they disagree
+    python -m tools course assignments [--output FOLDER]  assignments for nbgrader, in course/ (.venv-course)
 
 NAME is the stem of a chapter, such as 05_group_privacy; without one, all solutions are taken. Only those that
 changed are run, two at a time.

@@ -1,6 +1,6 @@
 """Write the repository's address everywhere it stands.
 
-    python scripts/set_repository.py https://github.com/OWNER/NAME
+    python -m tools set-repository https://github.com/OWNER/NAME
 
 `_config.yml` says what the address is now; every text file that contains it is rewritten, the bootstrap
 cells of the notebooks included. Outputs stay as they are: the bootstrap cell is no part of a notebook's stamp.

@@ -1,6 +1,6 @@
 """Run all tests, step by step, and say at the end how each went.
 
-    python scripts/run_tests.py [unit] [notebooks] [book]
+    python -m tools test [unit] [notebooks] [book]
 
 unit       the library's tests, with coverage (at least 95% of the lines), and the examples in its docstrings
 notebooks  every notebook re-run and compared with its stored outputs; run times are printed, `make bench` judges them

@@ -1,13 +1,13 @@
 """Run notebooks and store their outputs.
 
-    python scripts/execute.py                    those whose code, or the library they use, changed
-    python scripts/execute.py --force [PATH …]   these, or all, in any case
-    python scripts/execute.py --check            run nothing; exit 1 if one is stale
+    python -m tools execute                    those whose code, or the library they use, changed
+    python -m tools execute --force [PATH …]   these, or all, in any case
+    python -m tools execute --check            run nothing; exit 1 if one is stale
 
 Two notebooks run at a time. Each is written, in one move, as soon as it is done: an interrupted run goes on
 where it stopped. A notebook that raises, writes to stderr, or prints a timing, a path or a date is not
 written, and the exit status is 1. A second run of the same code writes the same bytes. What a notebook depends on
-is written to notebooks/stamps.json: see scripts/stamps.py.
+is written to notebooks/stamps.json: see tools/stamps.py.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """The same numbers with one thread and two, one worker and two, and with other Pythons.
 
-    python scripts/determinism.py compare [PYTHON …]    each PYTHON: an interpreter with NumPy, SciPy, JAX, Optax and joblib
-    python scripts/determinism.py print                  the results of this process, as JSON
+    python -m tools determinism compare [PYTHON …]    each PYTHON: an interpreter with NumPy, SciPy, JAX, Optax and joblib
+    python -m tools determinism print                  the results of this process, as JSON
 
 Threads and workers: every result must be the same bit for bit. Other Pythons bring other versions of the packages, whose sums may be
 rounded otherwise: the same to six significant digits, which is what the book prints. Written to benchmarks/results/determinism.txt.
@@ -136,7 +136,7 @@ def show(jobs, parts):
 def in_process(python, threads, jobs, parts=tuple(PARTS)):
     """What another process finds with so many threads and workers."""
     wanted = {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-    code = CHILD.format(root=str(ROOT), here=str(ROOT / "scripts"), jobs=jobs, parts=parts)
+    code = CHILD.format(root=str(ROOT), here=str(ROOT / "tools"), jobs=jobs, parts=parts)
     done = subprocess.run(
         [str(python), "-c", code], capture_output=True, text=True, cwd=ROOT, env=os.environ | wanted
     )
