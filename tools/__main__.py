@@ -20,7 +20,6 @@ COMMANDS = {
     "set-repository": "set_repository.py",
     "first-cell": "bootstrap_cell.py",
     "matrix": "matrix.py",
-    "determinism": "determinism.py",
     "directions": "directions.py",
     "bench": "bench.py",
     "peers": "peers.py",

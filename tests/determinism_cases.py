@@ -1,26 +1,8 @@
-"""The same numbers with one thread and two, one worker and two, and with other Pythons.
+"""Results of every kind, for whether they depend on the number of threads or workers: see tests/unit/test_determinism.py."""
 
-    python -m tools determinism compare [PYTHON …]    each PYTHON: an interpreter with NumPy, SciPy, JAX, Optax and joblib
-    python -m tools determinism print                  the results of this process, as JSON
-
-Threads and workers: every result must be the same bit for bit. Other Pythons bring other versions of the packages, whose sums may be
-rounded otherwise: the same to six significant digits, which is what the book prints. Written to benchmarks/results/determinism.txt.
-"""
-
-import argparse
-import hashlib
 import json
-import os
-import platform
-import subprocess
 import sys
 import warnings
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parent.parent
-REPORT = ROOT / "benchmarks" / "results" / "determinism.txt"
-DIGITS = 6
-CHILD = "import os, sys; sys.path[:0] = [{root!r}, {here!r}]; import determinism; determinism.show({jobs}, {parts!r})"
 
 
 def accounting():
@@ -119,83 +101,8 @@ def trained():
         yield f"training: weight {place}", float(weight)
 
 
-PARTS = {"accounting": accounting, "sampling": sampling}
-
-
-def show(jobs, parts):
+if __name__ == "__main__":
     import joblib
 
-    with joblib.parallel_config(n_jobs=jobs):
-        found = {name: float(value) for part in parts for name, value in PARTS[part]()}
-    import importlib.metadata as metadata
-
-    versions = {name: metadata.version(name) for name in ("numpy", "scipy", "jax")}
-    print(json.dumps({"python": platform.python_version(), "versions": versions, "results": found}))
-
-
-def in_process(python, threads, jobs, parts=tuple(PARTS)):
-    """What another process finds with so many threads and workers."""
-    wanted = {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-    code = CHILD.format(root=str(ROOT), here=str(ROOT / "tools"), jobs=jobs, parts=parts)
-    done = subprocess.run(
-        [str(python), "-c", code], capture_output=True, text=True, cwd=ROOT, env=os.environ | wanted
-    )
-    if done.returncode:
-        raise RuntimeError(f"{python}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def differences(first, second, digits=None):
-    """Names of results that are not the same: bit for bit, or to so many significant digits."""
-
-    def same(a, b):
-        return a == b if digits is None else abs(a - b) <= 0.5 * 10.0 ** (1 - digits) * max(abs(a), abs(b))
-
-    assert first.keys() == second.keys()
-    return [name for name in first if not same(first[name], second[name])]
-
-
-def compare(pythons):
-    base = in_process(sys.executable, 1, 1)
-    lines, bad = [], 0
-
-    def say(text):
-        print(text, flush=True)
-        lines.append(text)
-
-    versions = lambda run: ", ".join(f"{n} {v}" for n, v in run["versions"].items())
-    digest = hashlib.sha256(json.dumps(base["results"]).encode()).hexdigest()[:16]
-    say(f"{len(base['results'])} results; Python {base['python']}, {versions(base)}; digest {digest}")
-    runs = [("two threads", sys.executable, 2, 1, None), ("two workers", sys.executable, 1, 2, None)]
-    runs += [("", python, 1, 1, DIGITS) for python in pythons]
-    for what, python, threads, jobs, digits in runs:
-        found = in_process(python, threads, jobs)
-        wrong = differences(base["results"], found["results"], digits)
-        what = what or f"Python {found['python']}, {versions(found)}"
-        how = "bit for bit" if digits is None else f"to {digits} digits"
-        exact = len(base["results"]) - len(differences(base["results"], found["results"]))
-        say(
-            f"{what}: {'the same ' + how if not wrong else 'DIFFERENT: ' + ', '.join(wrong)} ({exact} bit for bit)"
-        )
-        bad += len(wrong)
-    say("")
-    for name, value in base["results"].items():
-        say(f"  {name:38} {value:.{DIGITS}g}")
-    REPORT.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return 1 if bad else 0
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=["compare", "print"])
-    parser.add_argument("pythons", nargs="*", help="other interpreters")
-    options = parser.parse_args()
-    if options.command == "compare":
-        return compare(options.pythons)
-    sys.path.insert(0, str(ROOT))
-    show(1, tuple(PARTS))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    with joblib.parallel_config(n_jobs=int(sys.argv[1])):
+        print(json.dumps({name: float(value) for part in (accounting, sampling) for name, value in part()}))
