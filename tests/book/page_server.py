@@ -1,14 +1,11 @@
-"""Serve the built book on this machine, with the headers that a careful host would send."""
+"""A server of the built book, with the headers that a careful host would send."""
 
-import argparse
 import functools
 import sys
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import policy
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -37,31 +34,3 @@ class Server(ThreadingHTTPServer):
 def server(folder, port=0):
     """An HTTP server for a folder, on this machine only. Port 0 takes a free one."""
     return Server(("127.0.0.1", port), functools.partial(Quiet, directory=str(folder)))
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--folder", type=Path, default=ROOT / "_build" / "html")
-    arguments = parser.parse_args()
-    if not (arguments.folder / "index.html").exists():
-        print("serve: no book there yet; run `make book` first", file=sys.stderr)
-        return 1
-    try:
-        web = server(arguments.folder, arguments.port)
-    except OSError as error:
-        print(
-            f"serve: port {arguments.port}: {error.strerror}; choose another: make serve PORT=8001",
-            file=sys.stderr,
-        )
-        return 1
-    print(f"The book is at http://localhost:{web.server_address[1]} (stop with Ctrl+C)", flush=True)
-    try:
-        web.serve_forever()
-    except KeyboardInterrupt:
-        print()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
