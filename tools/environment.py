@@ -128,30 +128,26 @@ def make_venv(venv=VENV):
 
 
 def install_packages(kind="book"):
-    """The locked requirements, by uv where it can be had (seconds), by pip otherwise (minutes)."""
+    """The locked requirements by uv, which takes seconds: no file without a hash of the lock; then dplib itself."""
     venv, name = place(kind)
-    pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     say(f"packages of {name}")
-    requirements = ROOT / name
-    installer = venv / "uv.txt"
-    installer.write_text(locked("uv") + "\n")
-    if run(*pip, "--require-hashes", "-r", installer, quiet=True):
-        uv = [venv / "bin" / "python", "-m", "uv", "pip"]
-        environment = os.environ | {"VIRTUAL_ENV": str(venv)}
-        if "SSL_CERT_FILE" not in environment and os.environ.get("PIP_CERT"):
-            environment["SSL_CERT_FILE"] = os.environ["PIP_CERT"]
-        done = run(*uv, "sync", "--quiet", "--require-hashes", requirements, quiet=True, env=environment)
-        local = [*uv, "install", "--quiet", "--no-deps", "--no-build-isolation", "--reinstall-package"]
-        if done and run(*local, "privacy-amplification-book", "-e", ROOT, quiet=True, env=environment):
-            return
-        say("uv did not get through; trying pip, which takes a few minutes")
-    if not run(*pip, "--require-hashes", "-r", requirements):
-        raise SetupError(
-            f"the packages of {name} could not be installed. A first set-up needs a package "
-            "index; behind a proxy or a mirror, configure pip for it and run make again."
-        )
-    if not run(*pip, "--no-deps", "--no-build-isolation", "-e", ROOT, quiet=True):
-        raise SetupError("dplib itself could not be installed; see pip's message above.")
+    (venv / "uv.txt").write_text(locked("uv") + "\n")
+    environment = os.environ | {"VIRTUAL_ENV": str(venv)}
+    if "SSL_CERT_FILE" not in environment and os.environ.get("PIP_CERT"):
+        environment["SSL_CERT_FILE"] = os.environ["PIP_CERT"]
+    pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    uv = [venv / "bin" / "python", "-m", "uv", "pip"]
+    local = ["--no-deps", "--no-build-isolation", "--reinstall-package", "privacy-amplification-book", "-e", ROOT]
+    for command in (
+        [*pip, "--require-hashes", "-r", venv / "uv.txt"],
+        [*uv, "sync", "--quiet", "--require-hashes", ROOT / name],
+        [*uv, "install", "--quiet", *local],
+    ):
+        if not run(*command, quiet=True, env=environment):
+            raise SetupError(
+                f"the packages of {name} could not be installed. A first set-up needs a package index; behind a proxy "
+                "or a mirror, configure pip and uv (UV_DEFAULT_INDEX) for it and run make again."
+            )
 
 
 def smoke_test(kind="book"):

@@ -183,20 +183,13 @@ def test_without_a_browser_the_message_says_what_to_do(browser_steps):
     assert browser_steps[0] == ["apt", "playwright"]
 
 
-def test_uv_failing_leads_to_pip(monkeypatch):
+def test_nothing_is_installed_without_a_hash(tmp_path, monkeypatch):
     commands = []
-
-    def run(*command, **_):
-        commands.append([str(part) for part in command])
-        return "uv" not in commands[-1][2:3]
-
-    monkeypatch.setattr(environment, "run", run)
+    monkeypatch.setattr(environment, "VENV", tmp_path)
+    monkeypatch.setattr(environment, "run", lambda *command, **_: bool(commands.append([str(part) for part in command])) or True)
     environment.install_packages()
-    assert any(command[1:3] == ["-m", "uv"] for command in commands)
-    assert any(
-        command[-3:] == ["--require-hashes", "-r", str(ROOT / "requirements.txt")] for command in commands
-    )
-    assert all("--require-hashes" in command for command in commands if "-r" in command)
+    assert [command[2] for command in commands] == ["pip", "uv", "uv"]
+    assert all("--require-hashes" in command or "--no-deps" in command for command in commands)
 
 
 def test_no_index_at_all_is_reported(monkeypatch):
