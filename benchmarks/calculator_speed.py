@@ -4,7 +4,7 @@ import sys
 
 from _common import ROOT, Report, cpu_clock, median
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "tools"))
 from browser import find_chromium
 
 import dplib

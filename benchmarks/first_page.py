@@ -9,9 +9,10 @@ import threading
 
 from _common import ROOT, Report, median
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tests" / "book"))
 from browser import find_chromium
-from serve import server
+from page_server import server
 
 PAGES = ["book/intro.html", "notebooks/05_group_privacy.html", "book/theorems.html"]
 LOADS = 9

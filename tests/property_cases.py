@@ -1,18 +1,17 @@
 """Random mixtures and compositions for the property tests, and how two answers are compared.
 
-PROPERTIES=thorough in the environment tries twenty times as many examples.
+`--hypothesis-profile=thorough` tries twenty times as many examples.
 """
 
 import math
-import os
 
-from hypothesis import reject, settings
+from hypothesis import Phase, reject, settings
 from hypothesis import strategies as st
 
 from dplib import NoBracketError, accounting, contour, lattice, rare
 from dplib.mixtures import Mixture, binomial
 
-SCALE = 20 if os.environ.get("PROPERTIES") == "thorough" else 1
+SCALE = 20 if settings.get_current_profile_name() == "thorough" else 1
 DIRECTIONS = ("remove", "add")
 WIDE = 1e-2  # where the search for a narrower bracket ends: all properties hold for wide ones, too
 
@@ -20,6 +19,11 @@ WIDE = 1e-2  # where the search for a narrower bracket ends: all properties hold
 def examples(number):
     """So many examples, or twenty times as many."""
     return settings(max_examples=number * SCALE)
+
+
+def hostile(number):
+    """So many examples, of which none is made smaller: that may take minutes."""
+    return settings(examples(number), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 def logs(low, high):

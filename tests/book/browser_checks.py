@@ -5,7 +5,7 @@ import threading
 from urllib.parse import urlsplit
 
 from notebook_checks import alt_text_is_real
-from serve import server
+from page_server import server
 
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}

@@ -27,7 +27,7 @@ def bootstrap_problems(notebook):
         return ["no code cell"]
     problems = []
     if tools.source(cells[0]).rstrip() != bootstrap_source():
-        problems.append("the first code cell is not what scripts/bootstrap_cell.py prints")
+        problems.append("the first code cell is not what tools/bootstrap_cell.py prints")
     if any(tools.is_bootstrap(cell) for cell in cells[1:]):
         problems.append("the bootstrap cell stands a second time")
     return problems

@@ -87,8 +87,8 @@ def make(folder):
         shutil.copy2(ROOT / name, folder / name)
     for name in ("_ext", "book/_static"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "scripts").mkdir()
-    shutil.copy2(ROOT / "scripts" / "library_files.py", folder / "scripts")  # which the extensions use
+    (folder / "tools").mkdir()
+    shutil.copy2(ROOT / "tools" / "library_files.py", folder / "tools")  # which the extensions use
     (folder / "book" / "references.bib").write_text("")
     (folder / "_toc.yml").write_text(TOC)
     (folder / "book" / "intro.md").write_text(INTRO)
@@ -119,7 +119,7 @@ def executed(folder):
 
     folder = make(folder)
     done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "execute.py"), "--root", str(folder)],
+        [sys.executable, str(ROOT / "tools" / "execute.py"), "--root", str(folder)],
         capture_output=True,
         text=True,
         timeout=300,

@@ -12,7 +12,7 @@ import pytest
 import small_project
 import stamps
 
-EXECUTE = [sys.executable, str(tools.ROOT / "scripts" / "execute.py")]
+EXECUTE = [sys.executable, str(tools.ROOT / "tools" / "execute.py")]
 
 
 def execute(project, *arguments):

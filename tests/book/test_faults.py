@@ -17,7 +17,7 @@ import stamps
 from faults import contents, finish, kill_at, locked, moments, small_files_only, start, without_rights
 
 pytestmark = pytest.mark.slow
-SCRIPTS = tools.ROOT / "scripts"
+SCRIPTS = tools.ROOT / "tools"
 
 
 def execute(project, *arguments, **keywords):

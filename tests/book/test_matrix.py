@@ -15,7 +15,7 @@ CHAPTER = tools.chapters()[0]
 
 def run(*arguments):
     return subprocess.run(
-        [sys.executable, tools.ROOT / "scripts" / "matrix.py", *map(str, arguments)],
+        [sys.executable, tools.ROOT / "tools" / "matrix.py", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=900,

@@ -17,7 +17,7 @@ STEM = "01_hockey_stick"
 def graded(tmp_path_factory):
     """(course folder, {student: {exercise: [points, of]}}). About 25 CPU seconds; the environment 15 more, the first time."""
     environment = os.environ | tools.kernel_environment()
-    setup = [sys.executable, str(tools.ROOT / "scripts" / "environment.py"), "course"]
+    setup = [sys.executable, str(tools.ROOT / "tools" / "environment.py"), "course"]
     done = subprocess.run(setup, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     folder = tmp_path_factory.mktemp("course")

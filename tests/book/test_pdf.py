@@ -33,7 +33,7 @@ def print_book(html, source, output):
         [sys.executable, "-c", code, html, source, output],
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(tools.ROOT / "scripts")},
+        env=os.environ | {"PYTHONPATH": str(tools.ROOT / "tools")},
     )
 
 

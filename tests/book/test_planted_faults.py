@@ -312,7 +312,7 @@ def test_figure_follows_its_notebook(project):
     path = project / "notebooks" / "01_first.ipynb"
     edit(path, "plt.plot([1, 2])", "plt.plot([1, 2], color='black')")
     done = subprocess.run(
-        [sys.executable, str(tools.ROOT / "scripts" / "execute.py"), "--root", str(project)],
+        [sys.executable, str(tools.ROOT / "tools" / "execute.py"), "--root", str(project)],
         capture_output=True,
         text=True,
     )

@@ -179,7 +179,7 @@ def push(site, remote):
         "GIT_COMMITTER_NAME": "x",
         "GIT_COMMITTER_EMAIL": "x",
     }
-    command = ["sh", str(tools.ROOT / "scripts" / "push_site.sh"), str(site), str(remote)]
+    command = ["sh", str(tools.ROOT / "tools" / "push_site.sh"), str(site), str(remote)]
     return subprocess.run(command, env=os.environ | names, capture_output=True, text=True)
 
 

@@ -1,6 +1,6 @@
 """The attack by code of its own: a sample of benchmarks/attack.py, its truth computed again, and faults that it must see.
 
-tests/data/attack.json was made by scripts/oracle/attack_values.py, which says how.
+tests/data/attack.json was made by tests/oracle/attack_values.py, which says how.
 """
 
 import ast
@@ -53,7 +53,7 @@ def domain():
 
 @pytest.fixture(scope="module")
 def tilted():
-    return imported("scripts/oracle", "tilted")
+    return imported("tests/oracle", "tilted")
 
 
 def test_the_table_is_sealed():
@@ -63,7 +63,7 @@ def test_the_table_is_sealed():
 
 @pytest.mark.parametrize("name", ["tilted", "attack_values"])
 def test_the_truth_shares_no_code_with_the_library(name):
-    tree = ast.parse((ROOT / "scripts" / "oracle" / f"{name}.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "tests" / "oracle" / f"{name}.py").read_text(encoding="utf-8"))
     modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     outside = {"numpy", "mpmath", "tilted"}

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from fuzz_checkers import Endless, Unprintable, nested
+from fuzz_answers import Endless, Unprintable, nested
 
 from dplib import _course_verdict, course
 from dplib._time_limit import TooLong, time_limit

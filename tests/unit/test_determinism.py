@@ -1,32 +1,32 @@
-"""The same numbers with one thread and with two, and what the committed comparison says."""
+"""The same numbers, bit for bit, with one thread and two, with one worker and two."""
 
-import re
+import json
+import os
+import subprocess
 import sys
+from pathlib import Path
 
-import determinism
 import pytest
 
-
-def test_one_thread_and_two_give_the_same_numbers():
-    one = determinism.in_process(sys.executable, 1, 1, ("accounting",))["results"]
-    two = determinism.in_process(sys.executable, 2, 1, ("accounting",))["results"]
-    assert len(one) >= 15 and determinism.differences(one, two) == []
+ROOT = Path(__file__).resolve().parents[2]
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def test_a_difference_is_seen():
-    first, second = {"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 2.0 + 2**-51}
-    assert determinism.differences(first, second) == ["b"]
-    assert determinism.differences(first, second, digits=6) == []
-    assert determinism.differences(first, {"a": 1.00001, "b": 2.0}, digits=6) == ["a"]
-    with pytest.raises(AssertionError):
-        determinism.differences(first, {"a": 1.0})
+def results(threads, workers):
+    """{name: number} of another process."""
+    environment = os.environ | dict.fromkeys(THREADS, str(threads)) | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(ROOT / "tests" / "determinism_cases.py"), str(workers)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_the_committed_comparison():
-    text = determinism.REPORT.read_text(encoding="utf-8")
-    assert int(re.match(r"(\d+) results", text)[1]) >= 30
-    assert "DIFFERENT" not in text
-    for what in ("two threads: the same bit for bit", "two workers: the same bit for bit"):
-        assert what in text
-    assert re.search(r"Python 3\.12\S*, .*: the same to 6 digits", text)
-    assert re.search(r"Python 3\.13\S*, .*: the same to 6 digits", text)
+@pytest.fixture(scope="module")
+def base():
+    return results(1, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads, workers", [(2, 1), (1, 2)])
+def test_threads_and_workers_change_no_bit(base, threads, workers):
+    assert len(base) >= 30 and results(threads, workers) == base

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 import docstrings
-import fuzz_table
+import fuzz_cases
 import library_files
-import properties
 import pytest
 import stamps
 
@@ -30,10 +29,10 @@ def tool(path):
 @pytest.fixture
 def copy(tmp_path, monkeypatch):
     """A copy of the library that the tools take for their own, and that can be imported beside it."""
+    fuzz_cases.public_functions()  # what all modules import cannot be imported twice
     shutil.copytree(ROOT / "dplib", tmp_path / "dplib", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests" / "unit", tmp_path / "tests" / "unit", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(library_files, "ROOT", tmp_path)
-    monkeypatch.setattr(properties, "TESTS", tmp_path / "tests" / "unit")
     monkeypatch.setattr(dplib, "__path__", [*dplib.__path__, str(tmp_path / "dplib")])
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -49,10 +48,9 @@ def plant(copy):
 
 def test_digests_of_the_source_change(copy, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "")  # which study.py sets, as well as the threads
-    study, common = tool("scripts/study.py"), tool("benchmarks/_common.py")
+    study, common = tool("tools/study.py"), tool("benchmarks/_common.py")
     digests = {
         "study": lambda: study.versions()["dplib"],
-        "properties": lambda: properties.fingerprint("test_properties.py"),
         "benchmarks": common.dplib_state,
     }
     before = {name: digest() for name, digest in digests.items()}
@@ -83,7 +81,7 @@ def test_pages_examples_and_fuzz_ask_for_it(copy):
     assert "dplib.rooms.planted" in names
     with pytest.raises(AssertionError, match="dplib.rooms.planted"):
         examples.test_every_public_module_has_an_example("dplib.rooms.planted")
-    assert "rooms.planted.planted" in fuzz_table.public_functions()
+    assert "rooms.planted.planted" in fuzz_cases.public_functions()
     assert "dplib.rooms.planted" in docstrings.public_modules(copy)
     assert list(docstrings.members("dplib.rooms.planted")) == ["planted"]
 

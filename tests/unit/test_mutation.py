@@ -1,19 +1,20 @@
-"""The list of dangerous mutants fits the code, none on record survived, and the driver tells killed from survived."""
+"""The lists of faults fit the code and the tests, none on record survived, and the runner tells killed from survived."""
 
 import ast
 import functools
-import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import library_files
 import mutants
 import mutation
-import mutation_index
 import mutation_operators
 import pytest
+from statement_mutants import MUTANTS
 
-RECORD = json.loads(mutation.RESULTS.read_text())
+RECORD = mutation.load(mutation.RESULTS)["dangerous"]
 
 
 @functools.cache
@@ -35,7 +36,7 @@ def test_dangerous_mutants_apply_and_none_survived(mutant):
     for test in mutant.tests:
         file, _, name = test.partition("[")[0].partition("::")
         assert f"def {name}" in text_of(file)
-    found = RECORD["dangerous"].get(mutant.name)
+    found = RECORD.get(mutant.name)
     assert found is None or mutation.is_killed(found)
     # Another node is in this place now: look whether it is still this mutant, and run it again.
     assert found is None or mutation.what_is_replaced(mutant) == found["replaced"]
@@ -43,14 +44,7 @@ def test_dangerous_mutants_apply_and_none_survived(mutant):
 
 def test_names_are_unique_and_the_record_has_no_others():
     names = [mutant.name for mutant in mutants.DANGEROUS]
-    assert len(set(names)) == len(names) and set(RECORD["dangerous"]) <= set(names)
-
-
-def test_explanations_are_those_of_survivors():
-    """Each reason belongs to a mutant, or to a function with one, that no test noticed."""
-    alive = [name for name, found in RECORD["sampled"].items() if found["killed_by"] is None]
-    for key in mutants.SURVIVORS:
-        assert any(name == key or name.startswith(key + ":") for name in alive), key
+    assert len(set(names)) == len(names) and set(RECORD) <= set(names)
 
 
 SOURCE = '''
@@ -98,7 +92,6 @@ def test_a_module_that_was_moved_is_found(tmp_path, monkeypatch):
     assert mutation.file_of("contour") == mutation.file_of("room/contour") == library / "room" / "contour.py"
     (library / "room" / "contour.py").rename(library / "room" / "lines.py")
     assert mutation.file_of("contour", "Half.of") == library / "room" / "lines.py"
-    assert mutation_index.module_of(library / "room" / "lines.py") == "room/lines"
     with pytest.raises(LookupError, match="0 modules 'contour'"):
         mutation.file_of("contour", "Half.off")
     (library / "room" / "lines.py").rename(library / "room" / "__init__.py")
@@ -108,46 +101,11 @@ def test_a_module_that_was_moved_is_found(tmp_path, monkeypatch):
         mutation.file_of("contour", "Half.of")
 
 
-def test_operators_change_what_they_say():
-    found = {place.change: place for place in mutation_operators.places(SOURCE)}
-    changed = {change: mutation_operators.mutated(SOURCE, place) for change, place in found.items()}
-    assert "max(x - 1.5, 2)" in changed["Add to Sub"]
-    assert "min(x + 1.5, 2)" in changed["max to min"]
-    assert "x >= 3" in changed["comparison turned round"]
-    assert "else +x" in changed["sign dropped"]
-    assert len(changed) == 6 and all(text != ast.unparse(ast.parse(SOURCE)) for text in changed.values())
-    names = [(place.function, place.line) for place in mutation_operators.places(SOURCE)]
-    assert set(names) == {("", 2), ("Half.of", 9)}
-
-
-def test_a_mutant_meets_the_tests_that_run_its_line_quickest_first():
-    nodes = dict(mutation_operators.functions(ast.parse(SOURCE)).values())
-    node, key = nodes["Half.of"], mutation_index.digest(ast.unparse(nodes["Half.of"]))
-    seconds = {"tests/unit/test_a.py::slow": 3.0, "tests/unit/test_a.py::quick": 0.1, "tests/unit/test_a.py::far": 0.2}
-    lines = {"1": ["tests/unit/test_a.py::slow", "tests/unit/test_a.py::quick"], "0": ["tests/unit/test_a.py::far"]}
-    index = {"tests": seconds, "functions": {"module": {"Half.of": {"digest": key, "lines": lines}}}}
-    asked = lambda name, node, lines: mutation_index.tests_for(index, "module", name, node, lines)
-    assert asked("Half.of", node, range(9, 10)) == ["test_a.py::quick", "test_a.py::slow"]
-    # All tests of the class for a line of it, and of a function that is no longer the one that was indexed.
-    everything = ["test_a.py::quick", "test_a.py::far", "test_a.py::slow"]
-    assert asked("Half", nodes["Half"], range(5, 6)) == everything
-    index["functions"]["module"]["Half.of"]["digest"] = "old"
-    assert asked("Half.of", node, range(9, 10)) == everything
-
-
-def test_scores_and_their_intervals():
-    rows = {"gaussian.f:1:x": {"killed_by": "a test"}, "gaussian.f:2:x": {"killed_by": "time"}, "gaussian.g:1:x": {"killed_by": None}}
-    assert mutation.score(rows) == {"run": 3, "killed": 2, "stopped": 1, "explained": 0, "open": 1}
-    assert mutation.interval(38, 40) == "83-99%" and mutation.interval(40, 40) == "91-100%"
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 def test_a_run_tells_killed_from_survived(tmp_path):
     """In a fresh interpreter, where dplib has not been imported before the fork."""
-    import subprocess
-
     code = (
-        "import sys; sys.path.insert(0, 'scripts'); import mutation; source = mutation.source_of('_betting')\n"
+        "import sys; sys.path.insert(0, 'tests/mutants'); import mutation; source = mutation.source_of('_betting')\n"
         "tests = ['test_properties_bins.py::test_confidence_bounds']\n"
         "bad = source.replace('needed = (math.log(1 / failure_probability) +', 'needed = 0 * (1 +')\n"
         "print(mutation.run_mutant('_betting', bad, tests)[0], mutation.run_mutant('_betting', source, tests)[0])\n"
@@ -158,3 +116,69 @@ def test_a_run_tells_killed_from_survived(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], cwd=mutation.ROOT, capture_output=True, text=True)
     killed = ["test_properties_bins.py::test_confidence_bounds", "test_studies.py::test_tables_and_columns"]
     assert done.stdout.split() == [killed[0], "None", killed[1], "None"], done.stderr
+
+
+# --- false statements of the theorem index --------------------------------------------------------------
+
+INDEX = mutation.named_tests()
+FIELD = "tests/unit/test_field_statements.py::test_joint_quasi_convexity"
+
+
+def test_every_named_test_was_killed_by_every_mutation():
+    """No test of the index without a mutation, none that survived, no record of another text."""
+    assert mutation.problems() == []
+
+
+def test_a_new_row_needs_a_mutation():
+    new = "tests/unit/test_field_statements.py::test_hockey_stick_is_the_best_event"
+    table = {test: found for test, found in MUTANTS.items() if test != new}
+    found = set(mutation.problems(table=table)) - set(mutation.problems())
+    assert found == {f"{new} (C-1): no mutation in tests/mutants/statement_mutants.py"}
+
+
+def test_what_was_not_run_or_survived_is_told():
+    results, before = mutation.load(mutation.STATEMENTS), set(mutation.problems())
+    what, found = next(iter(results[FIELD].items()))
+    for change, word in ((None, "was not run"), ({**found, "verdict": "survived"}, "survived"), ({**found, "digest": "0"}, "was not run")):
+        others = {name: one for name, one in results[FIELD].items() if name != what}
+        changed = results | {FIELD: others | ({what: change} if change else {})}
+        [problem] = set(mutation.problems(results=changed)) - before
+        assert problem.startswith(FIELD) and what in problem and word in problem
+
+
+def test_a_mutation_that_no_longer_fits_is_told():
+    table = MUTANTS | {FIELD: [("gone", "text that is not there", "")]}
+    assert any("does not contain" in problem for problem in mutation.problems(table=table))
+
+
+LIVE = {
+    # a plain test, one of hypothesis, a helper beside the test, a fixture
+    FIELD: "average 1% smaller",
+    "tests/unit/test_vector_mixture.py::test_parity": "factor alpha dropped",
+    "tests/unit/test_field_statements.py::test_printed_values_of_the_gaussian_mechanism": "factor 1/2 dropped",
+    "tests/unit/test_conditional_composition.py::test_conditional_composition_by_enumeration": "bad pasts dropped",
+}
+OTHERS = [
+    (FIELD, ("larger bound", "mixed <= average", "mixed <= 1.01 * average"), "survived"),
+    (FIELD, ("no such name", "mixed <= average", "mixed <= averag"), "call: NameError"),
+    (
+        "tests/unit/test_statements.py::test_gaussian_mechanism",
+        ("the library's formula", "epsilon / mu - mu / 2", "epsilon / mu - mu", "dplib.gaussian._log_delta"),
+        "killed",
+    ),
+]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_some_mutations_live():
+    """In a fresh interpreter: killed ones of the table, a weaker statement, an error, a function of the library."""
+    runs = [(test, one, "killed") for test, what in LIVE.items() for one in MUTANTS[test] if one[0] == what] + OTHERS
+    assert len(runs) == 7
+    code = "import sys; sys.path[:0] = ['tests/mutants', 'tests', 'tests/book', '.']; import mutation\n"
+    code += "import hypothesis, pytest, scipy.integrate, scipy.optimize, scipy.stats, dplib, index_checks\n"
+    code += "\n".join(f"print(mutation.run_statement({test!r}, {one!r}))" for test, one, _ in runs)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=mutation.ROOT, capture_output=True, text=True,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [verdict for *_, verdict in runs], done.stderr

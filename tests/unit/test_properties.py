@@ -1,7 +1,7 @@
 """Properties that every accountant of compositions must have, on random mixtures, extremes included.
 
 Two brackets are compared by `at_most`: no property needs them to be narrow, none is
-excused by a tolerance. `scripts/mutation.py` names a fault that each property catches.
+excused by a tolerance. `tests/mutants/mutation.py` names a fault that each property catches.
 """
 
 import math

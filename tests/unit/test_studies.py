@@ -23,7 +23,7 @@ PLACE = ("epochs", "batches_per_epoch", "epsilon")
 
 @pytest.fixture(scope="module")
 def script():
-    specification = importlib.util.spec_from_file_location("study", ROOT / "scripts" / "study.py")
+    specification = importlib.util.spec_from_file_location("study", ROOT / "tools" / "study.py")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module

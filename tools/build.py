@@ -1,0 +1,150 @@
+"""Build the book afresh from the stored outputs; every warning is an error.
+
+    python -m tools build [--output FOLDER] [--source FOLDER] [--quiet]
+
+A fresh build, because an incremental one does not repeat the warnings of pages that did not change. It is
+made in _build/.partial and takes the place of _build/html only when it is whole: a build that fails or is
+killed leaves the old pages as they were.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import html
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import plain_pages
+import policy
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@contextlib.contextmanager
+def alone(folder):
+    """Two builds into one folder take turns; yields what a builder must hold open.
+
+    A builder whose parent was killed thus keeps the lock for as long as it still writes.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock.fileno()
+
+
+def recover(pages):
+    """Put the pages back that a run killed between the two moves of `replace` left aside."""
+    previous = pages.with_name(f".{pages.name}.previous")
+    if previous.exists() and not pages.exists():
+        previous.rename(pages)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def replace(new, pages):
+    """Let a finished folder take the place of another."""
+    recover(pages)
+    if pages.exists():
+        pages.rename(pages.with_name(f".{pages.name}.previous"))
+    new.rename(pages)
+    recover(pages)
+
+
+def run_builder(source, output, quiet, held):
+    """Run Jupyter Book into output/_build; return (exit status, its text)."""
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+    command += ["build", str(source), "-W", "-n", "--keep-going", "--path-output", str(output)]
+    process = subprocess.Popen(
+        command,
+        cwd=source,
+        pass_fds=[held],
+        text=True,
+        encoding="utf-8",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if not quiet:
+            print(line, end="", flush=True)
+    return process.wait(), "".join(lines)
+
+
+def preview(text):
+    """The tags of a page that say what a shared link shows, and its address."""
+    return re.findall(
+        r'<meta (?:property="og:|name="twitter:|name="description")[^>]*>|<link rel="canonical"[^>]*>', text
+    )
+
+
+def finish(pages):
+    """What Jupyter Book leaves to do: a start page, and the content security policy. Return the problems."""
+    start = re.search(r"url=([^\"]+)", (pages / "index.html").read_text(encoding="utf-8")).group(1).strip()
+    first = (pages / start).read_text(encoding="utf-8")
+    title = html.unescape(re.search(r"<h1>(.*?)<", first).group(1))
+    head = "".join(f"{tag}\n" for tag in preview(first))
+    (pages / "index.html").write_text(plain_pages.redirect(start, title, head), encoding="utf-8")
+    return policy.secure(pages)
+
+
+def build(source=ROOT, output=None, quiet=False):
+    """Build output/_build/html; return (exit status, text of the builder)."""
+    source = Path(source).resolve()
+    folder = (Path(output).resolve() if output else source) / "_build"
+    partial = folder / ".partial"
+    with alone(folder) as held:
+        recover(folder / "html")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        try:
+            status, text = run_builder(source, partial, quiet, held)
+            pages = partial / "_build" / "html"
+            if status == 0:
+                errors = [f"ERROR: {problem}\n" for problem in finish(pages)]
+                status, text = (1 if errors else 0), text + "".join(errors)
+            if status == 0:
+                replace(pages, folder / "html")
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return status, text
+
+
+def problems(text):
+    """The lines of the builder's output that say what is wrong."""
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+    found = [line for line in lines if re.search(r"\b(?:WARNING|ERROR|CRITICAL)\b|\[Errno \d+\]", line)]
+    found += [after for line, after in zip(lines, lines[1:]) if line.strip() == "Extension error:"]
+    found = list(dict.fromkeys(found)) or lines[-30:]
+    if len(found) > 40:  # a full disk makes one for each file
+        found = [*found[:10], f"… {len(found) - 15} more …", *found[-5:]]
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--source", type=Path, default=ROOT)
+    parser.add_argument("--output", type=Path, help="folder for _build (default: the source)")
+    parser.add_argument("--quiet", action="store_true", help="show the builder's output only if it fails")
+    arguments = parser.parse_args()
+    try:
+        status, text = build(arguments.source, arguments.output, arguments.quiet)
+    except OSError as error:  # a full disk, a folder that may not be written
+        status, text = 1, f"ERROR: {error}"
+    if status:
+        print(
+            "\nbuild: failed; the pages of the last build are as they were",
+            *problems(text),
+            sep="\n  ",
+            file=sys.stderr,
+        )
+        return status
+    page = (arguments.output or arguments.source).resolve() / "_build" / "html" / "index.html"
+    print(f"\nThe book is built. Open {page.as_uri()}\nor run `make serve` and open http://localhost:8000")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

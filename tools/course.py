@@ -1,0 +1,175 @@
+"""Coursework made from the solutions notebooks.
+
+    python -m tools course exercises [--force] [NAME …]   write notebooks/exercises/ and dplib/course_answers/, and
+                                                            (all chapters) the list in book/exercises.md
+    python -m tools course exercises --check              write nothing; exit 1 where they disagree
+    python -m tools course assignments [--output FOLDER]  assignments for nbgrader, in course/ (.venv-course)
+
+NAME is the stem of a chapter, such as 05_group_privacy; without one, all solutions are taken. Only those that
+changed are run, two at a time.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+import course_notebooks as course
+import course_page
+import notebook_tools as tools
+import one_move
+from tqdm import tqdm
+
+
+def files(root, stem):
+    """(solutions, exercises, answers) of a chapter."""
+    folder = Path(root)
+    return (
+        folder / "notebooks" / "solutions" / f"{stem}.ipynb",
+        folder / "notebooks" / "exercises" / f"{stem}.ipynb",
+        folder / "dplib" / "course_answers" / f"{stem}.json",
+    )
+
+
+def stems(root):
+    return sorted(path.stem for path in Path(root, "notebooks", "solutions").glob("[0-9]*.ipynb"))
+
+
+def load(root, stem):
+    """The solutions of a chapter; CourseError with all that they break."""
+    path = files(root, stem)[0]
+    chapter = Path(root, "notebooks", path.name)
+    if not chapter.is_file():
+        raise course.CourseError(f"{stem}: there is no chapter of this name")
+    solutions = course.read(path)
+    found = course.problems(solutions, tools.read(chapter))
+    if found:
+        raise course.CourseError(f"{path.name}:\n  " + "\n  ".join(found))
+    return solutions
+
+
+def disagreement(root, stem):
+    """Why the files made from a solutions notebook are not what it would make now, or None. Nothing is run."""
+    solutions, (_, exercises, answers) = load(root, stem), files(root, stem)
+    if not exercises.is_file() or not answers.is_file():
+        return "not made yet"
+    stored = json.loads(answers.read_text(encoding="utf-8"))
+    if stored["source"] != course.fingerprint(solutions):
+        return "the solutions changed"
+    if list(stored["exercises"]) != [exercise.identifier for exercise in solutions.exercises]:
+        return "the answers belong to other exercises"
+    if tools.read(exercises) != course.student_notebook(solutions):
+        return "the exercises are not what the solutions make"
+    return None
+
+
+def make(root, stem):
+    """Write the exercises and the answers of a chapter; CourseError if a rule is broken."""
+    import course_answers
+
+    solutions, (path, exercises, answers) = load(root, stem), files(root, stem)
+    before = path.read_bytes()
+    records = course_answers.records(solutions)
+    student = course.student_notebook(solutions)
+    found = course_answers.stub_problems(student, records, path)
+    if found:
+        raise course.CourseError("\n".join(found))
+    if path.read_bytes() != before:
+        raise course.CourseError(f"{path.name} changed while it ran; run again")
+    for folder in (exercises.parent, answers.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    tools.write(student, exercises)
+    lines = [f"{json.dumps(name)}: {json.dumps(record, ensure_ascii=False)}" for name, record in records.items()]
+    text = f'{{"source": "{course.fingerprint(solutions)}", "exercises": {{\n' + ",\n".join(lines) + "\n}}\n"
+    one_move.write_text(answers, text)
+    return len(records)
+
+
+def orphans(root):
+    """Files that no solutions notebook makes."""
+    known = stems(root)
+    made = [*Path(root, "notebooks", "exercises").glob("*.ipynb"), *Path(root, "dplib", "course_answers").glob("*.json")]
+    return sorted(path for path in made if path.stem not in known)
+
+
+def exercises(root, names, force, check):
+    names = names or stems(root)
+    failed, chosen = [], []
+    for stem in names:
+        try:
+            reason = disagreement(root, stem)
+        except course.CourseError as error:
+            print(f"course: {error}")
+            failed.append(stem)
+            continue
+        if reason or force:
+            chosen.append(stem)
+            print(f"course: {stem}: {reason or 'forced'}")
+    for path in orphans(root):
+        print(f"course: {path.relative_to(root)}: no solutions notebook makes this file")
+        failed.append(path.stem)
+    if check:
+        if not failed and not course_page.is_current([load(root, stem) for stem in stems(root)], root):
+            print("course: the list in book/exercises.md is not what the solutions make")
+            failed.append("exercises.md")
+        return 1 if failed or chosen else 0
+    os.environ.update(tools.kernel_environment())
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=spawn, max_tasks_per_child=1) as pool:
+        jobs = {pool.submit(make, root, stem): stem for stem in chosen}
+        with tqdm(total=len(jobs), unit="notebook", disable=None if jobs else True) as bar:
+            for job in as_completed(jobs):
+                stem, error = jobs[job], job.exception()
+                bar.update()
+                if error is None:
+                    bar.write(f"course: {stem}: {job.result()} exercises", file=sys.stdout)
+                else:
+                    failed.append(stem)
+                    bar.write(f"course: {stem}: {error if isinstance(error, course.CourseError) else repr(error)}", file=sys.stdout)
+    if not failed and names == stems(root):
+        course_page.write([load(root, stem) for stem in names], root)
+    print(f"course: {len(chosen)} notebooks made anew, {len(names) - len(chosen)} current" if not failed else f"course: failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def assignments(root, names, folder):
+    import course_assignments
+
+    try:
+        chosen = [load(root, stem) for stem in names or stems(root)]
+        count = course_assignments.make(chosen, folder)
+    except course.CourseError as error:
+        print(f"course: {error}")
+        return 1
+    activate = Path(sys.executable).with_name("activate")
+    print(course_assignments.HOW_TO.format(count=count, folder=folder, activate=activate), end="")
+    return 0
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    first = commands.add_parser("exercises", help="write notebooks/exercises/ and dplib/course_answers/")
+    first.add_argument("--force", action="store_true", help="run also what did not change")
+    first.add_argument("--check", action="store_true", help="write nothing; exit 1 where files disagree")
+    second = commands.add_parser("assignments", help="assignments for nbgrader")
+    second.add_argument("--output", type=Path, help="the course folder (default: course/)")
+    for command in (first, second):
+        command.add_argument("names", nargs="*", help="stems of chapters; by default all")
+        command.add_argument("--root", type=Path, default=tools.ROOT)
+    arguments = parser.parse_args(argv)
+    root = arguments.root.resolve()
+    unknown = sorted(set(arguments.names) - set(stems(root)))
+    if unknown:
+        print(f"course: no solutions notebook of the name {', '.join(unknown)}")
+        return 2
+    if arguments.command == "assignments":
+        return assignments(root, arguments.names, (arguments.output or root / "course").resolve())
+    return exercises(root, arguments.names, arguments.force, arguments.check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,266 @@
+"""Make the virtual environment that the book and its tests run in.
+
+    python3.11 -m tools setup book     everything but the browser
+    python3.11 -m tools setup test     the same, and a Chromium, git and the wheels of the hosted-notebook test
+    python3.11 -m tools setup course   the same as book, and .venv-course: nbgrader for `make course`
+    python -m tools setup --check …    exit 0 if nothing is to be done
+
+Only the standard library is used. What is installed is what requirements.txt names (requirements-course.txt
+for .venv-course), and only files with the hashes that stand there; `dplib` itself is installed in editable
+form. A stamp in the environment says for which inputs it was finished, so a second run returns at once and
+needs no network.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = Path(os.environ.get("BOOK_VENV") or ROOT / ".venv")
+PYTHON = VENV / "bin" / "python"
+COURSE_VENV = Path(os.environ.get("COURSE_VENV") or ROOT / ".venv-course")
+WHEELHOUSE = VENV / "wheelhouse"
+# What a hosted notebook service has before the first cell runs, and what that cell needs to build dplib.
+HOSTED = ["ipykernel", "nbclient", "numpy", "scipy", "matplotlib", "mpmath", "sympy", "joblib", "tqdm"]
+HOSTED += ["dp-accounting", "jax", "optax", "scikit-learn", "distributed", "setuptools", "wheel"]
+
+
+class SetupError(Exception):
+    """The set-up cannot go on; the message says what to do."""
+
+
+def say(text):
+    print(f"set-up: {text}", flush=True)
+
+
+def place(kind):
+    """The environment that a part of the set-up makes, and the locked requirements that it holds."""
+    return (COURSE_VENV, "requirements-course.txt") if kind == "course" else (VENV, "requirements.txt")
+
+
+def fingerprint(kind):
+    """Hash of everything that part of the set-up depends on, the folders included (scripts carry their paths)."""
+    venv, requirements = place(kind)
+    digest = hashlib.sha256(f"{kind}\0{venv}\0{sys.version_info[:2]}\0".encode())
+    digest.update((ROOT / requirements).read_bytes())
+    if kind != "test":  # what the editable installation of dplib is made from
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        project["project"].pop("urls", None)
+        parts = [project["build-system"], project["project"], project["tool"]["setuptools"]]
+        digest.update(json.dumps([str(ROOT), *parts], sort_keys=True).encode())
+    else:
+        digest.update(" ".join(HOSTED).encode())
+    return digest.hexdigest()
+
+
+def stamp_file(kind):
+    return place(kind)[0] / f".finished-{kind}"
+
+
+def finished(kind):
+    with contextlib.suppress(OSError):
+        return stamp_file(kind).read_text() == fingerprint(kind)
+    return False
+
+
+def run(*command, quiet=False, **kwargs):
+    """Run a command; return True on success. Its output is shown only when it fails, if `quiet`."""
+    try:
+        done = subprocess.run(
+            [str(part) for part in command],
+            cwd=ROOT,
+            stdout=subprocess.PIPE if quiet else None,
+            stderr=subprocess.STDOUT if quiet else None,
+            text=True,
+            **kwargs,
+        )
+    except OSError as error:
+        say(f"{command[0]}: {error}")
+        return False
+    if done.returncode and quiet:
+        print("\n".join((done.stdout or "").splitlines()[-15:]), file=sys.stderr)
+    return done.returncode == 0
+
+
+def locked(name):
+    """The entry of one package in requirements.txt: its version, and the hashes of its files."""
+    lock = (ROOT / "requirements.txt").read_text()
+    entry = re.search(rf"^{re.escape(name)}==.*(?:\n +.*)*", lock, re.MULTILINE | re.IGNORECASE)
+    if entry is None:
+        raise SetupError(f"requirements.txt does not name {name}; run `make lock`.")
+    return entry.group()
+
+
+def pinned(name):
+    """The requirement of one package as requirements.txt pins it, without the hashes."""
+    return re.match(r"[^\s;]+", locked(name)).group()
+
+
+def works(python):
+    code = "import sys, pip; sys.exit(sys.version_info[:2] != (3, 11))"
+    return python.exists() and run(python, "-c", code, quiet=True)
+
+
+def make_venv(venv=VENV):
+    if works(venv / "bin" / "python"):
+        return
+    if venv.exists():
+        say(f"{venv.name} does not work; making it afresh")
+        shutil.rmtree(venv)
+    say(f"virtual environment in {venv}")
+    if run(sys.executable, "-m", "venv", venv, quiet=True):
+        return
+    shutil.rmtree(venv, ignore_errors=True)
+    if shutil.which("uv") and run("uv", "venv", "--seed", "--python", sys.executable, venv, quiet=True):
+        return
+    raise SetupError(
+        "`python3.11 -m venv` failed. Debian and Ubuntu keep it in a package of its own: "
+        "apt-get install python3.11-venv"
+    )
+
+
+def install_packages(kind="book"):
+    """The locked requirements by uv, which takes seconds: no file without a hash of the lock; then dplib itself."""
+    venv, name = place(kind)
+    say(f"packages of {name}")
+    (venv / "uv.txt").write_text(locked("uv") + "\n")
+    environment = os.environ | {"VIRTUAL_ENV": str(venv)}
+    if "SSL_CERT_FILE" not in environment and os.environ.get("PIP_CERT"):
+        environment["SSL_CERT_FILE"] = os.environ["PIP_CERT"]
+    pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    uv = [venv / "bin" / "python", "-m", "uv", "pip"]
+    local = ["--no-deps", "--no-build-isolation", "--reinstall-package", "privacy-amplification-book", "-e", ROOT]
+    for command in (
+        [*pip, "--require-hashes", "-r", venv / "uv.txt"],
+        [*uv, "sync", "--quiet", "--require-hashes", ROOT / name],
+        [*uv, "install", "--quiet", *local],
+    ):
+        if not run(*command, quiet=True, env=environment):
+            raise SetupError(
+                f"the packages of {name} could not be installed. A first set-up needs a package index; behind a proxy "
+                "or a mirror, configure pip and uv (UV_DEFAULT_INDEX) for it and run make again."
+            )
+
+
+def smoke_test(kind="book"):
+    venv = place(kind)[0]
+    tools = "nbgrader" if kind == "course" else "sphinx, myst_nb, pytest"
+    code = f"import importlib.util as u, {tools}, numpy, scipy, matplotlib, nbclient; assert u.find_spec('dplib')"
+    if not run(
+        venv / "bin" / "python", "-c", code, quiet=True, env=os.environ | {"PYTHONWARNINGS": "ignore"}
+    ):
+        raise SetupError(
+            f"the environment was made but cannot import its packages; remove {venv} and run make again."
+        )
+
+
+def system_package(name):
+    """Install a system package with apt-get, as root or by sudo without a password. True on success."""
+    if not shutil.which("apt-get"):
+        return False
+    prefix = []
+    if os.geteuid() != 0:
+        if not (shutil.which("sudo") and run("sudo", "-n", "true", quiet=True)):
+            return False
+        prefix = ["sudo", "-n"]
+    say(f"{name} by apt-get")
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    install = [*prefix, "apt-get", "install", "-y", "-qq", "--no-install-recommends", name]
+    if run(*install, quiet=True, env=environment):
+        return True
+    return run(*prefix, "apt-get", "update", "-qq", quiet=True, env=environment) and run(
+        *install, quiet=True, env=environment
+    )
+
+
+def browser_ready():
+    return run(PYTHON, ROOT / "tools" / "browser.py", quiet=True)
+
+
+def install_browser():
+    if browser_ready():
+        return
+    if system_package("chromium") and browser_ready():
+        return
+    say("Chromium by Playwright's download")
+    if run(PYTHON, "-m", "playwright", "install", "chromium", quiet=True) and browser_ready():
+        return
+    raise SetupError(
+        "the browser tests need Chromium, and none could be installed. Install Chromium or Google Chrome "
+        "by hand (Debian: apt-get install chromium), or name one: CHROMIUM=/path/to/chromium make test"
+    )
+
+
+def install_git():
+    if shutil.which("git") or (system_package("git") and shutil.which("git")):
+        return
+    raise SetupError("the hosted-notebook test needs git; install it and run make test again.")
+
+
+def collect_wheels():
+    """Wheels for the hosted-notebook test, so that it can run again without a network."""
+    say("wheels for the hosted-notebook test")
+    partial = WHEELHOUSE.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    command = [PYTHON, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--dest", partial]
+    command += ["--only-binary", ":all:", "--constraint", ROOT / "requirements.txt"]
+    if not run(*command, *(pinned(name) for name in HOSTED), quiet=True):
+        raise SetupError(
+            "the wheels for the hosted-notebook test could not be downloaded; run make test again."
+        )
+    shutil.rmtree(WHEELHOUSE, ignore_errors=True)
+    partial.rename(WHEELHOUSE)
+
+
+@contextlib.contextmanager
+def only_one():
+    """Two make commands started together take turns."""
+    import fcntl
+
+    lock_name = hashlib.sha256(str(VENV).encode()).hexdigest()[:16]
+    folder = Path(os.environ.get("TMPDIR") or "/tmp")
+    with open(folder / f"book-setup-{lock_name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kind", choices=["book", "test", "course"], nargs="?", default="book")
+    parser.add_argument("--check", action="store_true", help="exit 0 if nothing is to be done, 1 otherwise")
+    arguments = parser.parse_args()
+    needed = ["book"] if arguments.kind == "book" else ["book", arguments.kind]
+    if arguments.check:
+        return 0 if all(finished(kind) for kind in needed) else 1
+    if sys.version_info[:2] != (3, 11):
+        raise SetupError(f"Python 3.11 is needed, this is {sys.version.split()[0]}.")
+    with only_one():
+        for kind in ("book", "course"):
+            if kind in needed and not finished(kind):
+                make_venv(place(kind)[0])
+                install_packages(kind)
+                smoke_test(kind)
+                stamp_file(kind).write_text(fingerprint(kind))
+        if arguments.kind == "test" and not finished("test"):
+            install_browser()
+            install_git()
+            collect_wheels()
+            stamp_file("test").write_text(fingerprint("test"))
+    say("finished")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except SetupError as error:
+        print(f"set-up: {error}", file=sys.stderr)
+        sys.exit(1)

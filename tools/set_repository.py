@@ -1,0 +1,127 @@
+"""Write the repository's address everywhere it stands.
+
+    python -m tools set-repository https://github.com/OWNER/NAME
+
+`_config.yml` says what the address is now; every text file that contains it is rewritten, the bootstrap
+cells of the notebooks included. Outputs stay as they are: the bootstrap cell is no part of a notebook's stamp.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from bootstrap_cell import ROOT, repository
+
+SKIPPED = {
+    ".git",
+    ".venv",
+    ".venv-course",
+    ".venv-jax-privacy",
+    "_build",
+    "__pycache__",
+    ".ipynb_checkpoints",
+    "_figures",
+    ".pytest_cache",
+    ".ruff_cache",
+}
+TEXT = {
+    ".cff",
+    ".cfg",
+    ".css",
+    ".html",
+    ".ipynb",
+    ".json",
+    ".md",
+    ".py",
+    ".toml",
+    ".txt",
+    ".yaml",
+    ".yml",
+    ".bib",
+    ".svg",
+}
+COLAB = "https://colab.research.google.com/github/"
+ADDRESS = re.compile(r"https://github\.com/([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/([A-Za-z0-9._-]+)")
+
+
+def clean_address(text):
+    """The address in its one accepted form; ValueError says what is wrong."""
+    address = text.strip().rstrip("/").removesuffix(".git")
+    address = re.sub(r"^git@github\.com:", "https://github.com/", address)
+    if ADDRESS.fullmatch(address) is None:
+        raise ValueError(
+            f"URL is {text!r}; expected https://github.com/OWNER/NAME (the Colab buttons work with GitHub alone)"
+        )
+    return address
+
+
+def text_files(root):
+    """Text files that belong to the project: those git knows of, or all where there is no git."""
+    listed = None
+    if (Path(root) / ".git").exists():
+        try:
+            listed = subprocess.run(
+                ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                cwd=root,
+                capture_output=True,
+                check=True,
+            ).stdout.decode()
+        except (OSError, subprocess.CalledProcessError):
+            listed = None
+    if listed is not None:
+        paths = [Path(root) / name for name in listed.split("\0") if name]
+    else:
+        paths = [
+            path
+            for path in Path(root).rglob("*")
+            if not SKIPPED & set(path.relative_to(root).parts) and path.is_file()
+        ]
+    known = [
+        path for path in paths if path.suffix in TEXT or path.name in ("Makefile", "LICENSE", "LICENSE-text")
+    ]
+    return sorted(path for path in known if path.is_file())
+
+
+def set_repository(root, address):
+    """Replace the present address by another; return the files changed."""
+    old, new = repository(root)[0], clean_address(address)
+    whole = re.compile(re.escape(old) + r"(?![A-Za-z0-9-]|[._](?=[A-Za-z0-9]))")
+    whole_git = re.compile(re.escape(old) + r"\.git(?![A-Za-z0-9-])")
+    colab_old, colab_new = (f"{COLAB}{address.removeprefix('https://github.com/')}/blob/" for address in (old, new))
+    changed = []
+    for path in text_files(root):
+        text = path.read_bytes().decode("utf-8")
+        replaced = whole.sub(lambda _: new, whole_git.sub(lambda _: new + ".git", text))
+        replaced = replaced.replace(colab_old, colab_new)
+        if replaced != text:
+            path.write_bytes(replaced.encode("utf-8"))
+            changed.append(path)
+    return changed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("url")
+    parser.add_argument("--root", type=Path, default=ROOT)
+    arguments = parser.parse_args()
+    if not arguments.url:
+        print(
+            "set-repository: give the address: make set-repository URL=https://github.com/OWNER/NAME",
+            file=sys.stderr,
+        )
+        return 2
+    try:
+        changed = set_repository(arguments.root, arguments.url)
+    except ValueError as error:
+        print(f"set-repository: {error}", file=sys.stderr)
+        return 2
+    for path in changed:
+        print(f"set-repository: {path.relative_to(arguments.root)}")
+    print(f"set-repository: {len(changed)} files changed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
