@@ -28,12 +28,13 @@ def members(name):
     module = importlib.import_module(name)
     listed = getattr(module, "__all__", None)
     found = {}
-    for key, value in vars(module).items():
+    for key in dict.fromkeys([*(listed or ()), *vars(module)]):  # the package loads what it lists at first use
+        value = getattr(module, key)
         home = getattr(value, "__module__", None) or ""
         if not (inspect.isclass(value) or inspect.isfunction(value)) or not inspect.getdoc(value):
             continue
         if key in (listed or ()) or (
-            listed is None and not key.startswith("_") and (home == name or name == PACKAGE)
+            listed is None and not key.startswith("_") and (home == module.__name__ or name == PACKAGE)
         ):
             found[key] = value
     return found

@@ -9,7 +9,8 @@ from _common import DATA  # before NumPy: one thread
 import numpy as np
 
 import dplib
-from dplib import _importance, matrices, montecarlo
+from dplib import matrices, montecarlo
+from dplib.balls_in_bins import importance_sampling
 from dplib.optimize import optimize
 
 ROUNDS, BATCHES = 2048, 128
@@ -53,9 +54,9 @@ def plain_relative_variance(setting, epsilon, delta):
     integrals of the same point masses. delta falls about like e^(-rate s): Gauss-Laguerre, six points; good to some per cent.
     """
     gram = setting.gram() / setting.noise_multiplier**2
-    rate = 2 - _importance.estimate(gram, epsilon, "remove", relative_error=0.05).d_epsilon
+    rate = 2 - importance_sampling.estimate(gram, epsilon, "remove", relative_error=0.05).d_epsilon
     nodes, weights = np.polynomial.laguerre.laggauss(6)
-    deltas = [_importance.estimate(gram, epsilon + s, "remove", relative_error=0.05).log_value for s in nodes / rate]
+    deltas = [importance_sampling.estimate(gram, epsilon + s, "remove", relative_error=0.05).log_value for s in nodes / rate]
     second = 2 / rate * weights @ np.exp(nodes * (1 - 2 / rate) + np.array(deltas))
     return second / delta**2 - 1
 

@@ -24,7 +24,7 @@ from _bins_cases import (
 from _common import Report, cpu_clock, in_fresh_process, median, peak_memory, resident_memory
 
 import dplib
-from dplib import _importance
+from dplib.balls_in_bins import importance_sampling
 
 DELTAS = {1e-5: 4e4, 1e-8: 1e7, 1e-10: 1e9}  # delta -> samples to be saved
 TARGETS = [("identity", 1, 1e-5), ("64 bands", 1, 1e-5), ("64 bands", 4, 1e-8), ("counting", 1, 1e-5)]
@@ -44,7 +44,7 @@ def run_estimate(name, noise, epsilon, rounds):
 
 def estimate_from_parameters(name, noise, epsilon, rounds):
     gram = mechanism(name, noise, rounds=rounds).gram() / noise**2
-    return _importance.estimate(gram, epsilon, "remove", relative_error=0.01)
+    return importance_sampling.estimate(gram, epsilon, "remove", relative_error=0.01)
 
 
 def run_calibration(name, epsilon, delta):

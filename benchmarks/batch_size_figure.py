@@ -14,7 +14,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from dplib import PoissonDPSGD, gaussian
-from dplib.calibrate import effective_noise
+from dplib.calibration import effective_noise
 
 DELTA, TOLERANCE, WORKERS = 1e-5, 1e-8, 2
 EPSILONS, ROUNDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0), (10, 100, 1000, 1)  # the slowest first

@@ -26,7 +26,10 @@ import numpy as np
 from _common import Report, dplib_state, values
 from scipy import optimize, stats
 
-from dplib import BallsInBins, _betting, _certificate, audit, matrices, montecarlo, truth
+from dplib import BallsInBins, audit, matrices, montecarlo
+from dplib.balls_in_bins import certificate as _certificate
+from dplib.balls_in_bins import confidence_bounds
+from dplib.lessons import truth
 
 FAILURE, REPETITIONS, BLOCK = 0.05, 2000, 50
 SHARED_FAILURE = 0.2  # of the smallest epsilon and noise: each of three candidates has a third
@@ -181,11 +184,11 @@ def mean_of_coins(kind, seed):
     coins = (rng.random(200) < 0.1).astype(float)
     if kind == "betting":
         pilot = (rng.random(200) < 0.1).astype(float)
-        bet, _ = _betting.choose_bet(pilot, 200, FAILURE)
-        return _betting.betting(coins, 1.0, FAILURE, bet) < 0.1
+        bet, _ = confidence_bounds.choose_bet(pilot, 200, FAILURE)
+        return confidence_bounds.betting(coins, 1.0, FAILURE, bet) < 0.1
     if kind == "maurer_pontil":
-        return _betting.maurer_pontil(coins, 1.0, FAILURE) < 0.1
-    return _betting.chernoff_hoeffding(float(coins.mean()), 200, FAILURE) < 0.1
+        return confidence_bounds.maurer_pontil(coins, 1.0, FAILURE) < 0.1
+    return confidence_bounds.chernoff_hoeffding(float(coins.mean()), 200, FAILURE) < 0.1
 
 
 NORMAL = 1 - montecarlo.CONFIDENCE

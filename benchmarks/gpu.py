@@ -23,11 +23,12 @@ def step_seconds(batches=BATCHES, epochs=EPOCHS, samples=SAMPLES, steps=STEPS, c
     """Seconds of each step at the first encoder, compiled before; where, and what it found."""
     import numpy as np
 
-    from dplib import _encoder_families, _published, published
+    from dplib import published
+    from dplib.optimize import families, jax_draws
 
-    _published._KEPT = 2**27  # draws are made once in each step: the fastest way on both sides, 2.5 GB
+    jax_draws._KEPT = 2**27  # draws are made once in each step: the fastest way on both sides, 2.5 GB
     n = batches * epochs
-    family = _encoder_families.make("toeplitz", n, batches)
+    family = families.make("toeplitz", n, batches)
     seconds = []
     with published.double() as jax:
         devices = jax.local_devices()
@@ -35,8 +36,8 @@ def step_seconds(batches=BATCHES, epochs=EPOCHS, samples=SAMPLES, steps=STEPS, c
         guess = None
         for number in range(steps + 1):
             start = clock()
-            key = _published.key_of(0, 1, max(number - 1, 0))
-            stream = _published.Draws(key, samples, batches, "remove", devices)
+            key = jax_draws.key_of(0, 1, max(number - 1, 0))
+            stream = jax_draws.Draws(key, samples, batches, "remove", devices)
             value, sigma, gradient = descent.slope(family.start, stream, guess)
             seconds.append(clock() - start)
             if number == 0:

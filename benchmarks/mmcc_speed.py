@@ -15,7 +15,8 @@ from _common import DATA, DELTA, Report, clock, in_fresh_process  # before NumPy
 import numpy as np
 
 import dplib
-from dplib import accounting, conditional, matrices, truth
+from dplib import accounting, conditional, matrices
+from dplib.lessons import truth
 
 LARGE, DENSE = 131_072, 2048
 PEER_ROWS = (128, 512, 1024, 2048)  # of DENSE, counted from 1

@@ -17,7 +17,7 @@ from _common import Report, clock, in_fresh_process, median  # before NumPy: one
 import numpy as np
 from scipy import special
 
-from dplib import one_step
+from dplib.lessons import one_step
 
 DELTA = 1e-5
 SIZES = {"epsilon": 1000, "q": 100, "sigma": 10_000}

@@ -58,13 +58,14 @@ def left_to_gain(coefficients, batches):
     """
     import numpy as np
 
-    from dplib import _slopes, optimize
+    from dplib import optimize
+    from dplib.optimize import slopes
 
     c = np.array(coefficients)
     sigma, slope = optimize.noise_slope(
         c, epsilon=EPSILON, delta=DELTA, batches_per_epoch=batches, lines=2**13, seed=77
     )
-    total = slope / sigma + _slopes.log_error(c)[1]
+    total = slope / sigma + slopes.log_error(c)[1]
     scale = np.sqrt(np.arange(1.0, len(c) + 1))
     free = (c > 0) | (total < 0)
     free[0] = False

@@ -24,7 +24,8 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
-from dplib import _correlated_noise, batching, matrices, training  # noqa: E402
+from dplib import batching, matrices, training  # noqa: E402
+from dplib.training import correlated_noise_jax  # noqa: E402
 
 warnings.simplefilter("ignore", training.SeededNoiseWarning)
 
@@ -156,7 +157,7 @@ def held(buffers):
     rounds = 64
     encoder = matrices.buffered_linear_toeplitz(rounds, SCALE[:buffers], DECAY[:buffers])
     params = network(784, 256)
-    state = _correlated_noise.start(_correlated_noise.plan(encoder)[0], params)
+    state = correlated_noise_jax.start(correlated_noise_jax.plan(encoder)[0], params)
     count = lambda tree: sum(leaf.size for leaf in jax.tree.leaves(tree))
     return count(state) / count(params)
 

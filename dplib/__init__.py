@@ -9,9 +9,9 @@
 True
 """
 
-from .calibrate import calibrate
-from .mechanisms import BallsInBins, FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD
-from .results import Bracket, Certificate, Estimate, NoBracketError, UpperBound
+import importlib
+import importlib.machinery
+import sys
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,3 +27,82 @@ __all__ = [
     "UpperBound",
     "calibrate",
 ]
+
+# Everything is imported at its first use. Where the public names come from:
+_HOMES = {
+    "BallsInBins": "mechanisms",
+    "Bracket": "results",
+    "Certificate": "results",
+    "Estimate": "results",
+    "FixedBatchDPSGD": "mechanisms",
+    "LastIterate": "mechanisms",
+    "MatrixMechanism": "mechanisms",
+    "NoBracketError": "results",
+    "PoissonDPSGD": "mechanisms",
+    "UpperBound": "results",
+    "calibrate": "mechanisms.calibration",
+}
+_ROOMS = (
+    "accounting",
+    "balls_in_bins",
+    "batching",
+    "conditional",
+    "gaussian",
+    "lessons",
+    "matrices",
+    "mechanisms",
+    "mixtures",
+    "optimize",
+    "results",
+    "training",
+)
+# Modules of the rooms with a shorter name: `from dplib import renyi`, `import dplib.renyi`.
+_ALIASES = {
+    "audit": "training.audit",
+    "calibration": "mechanisms.calibration",
+    "contour": "accounting.contour",
+    "encoder_baselines": "optimize.baselines",
+    "lattice": "accounting.lattice",
+    "montecarlo": "balls_in_bins",
+    "published": "optimize.jax_descent",
+    "rare": "accounting.split_contour",
+    "renyi": "accounting.renyi",
+    "sensitivity": "matrices.sensitivity",
+    "utility": "matrices.prefix_errors",
+}
+
+
+def __getattr__(name):
+    if name in _HOMES:
+        found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    elif name in _ROOMS or name in _ALIASES:
+        found = importlib.import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *_HOMES, *_ROOMS, *_ALIASES})
+
+
+class _Aliases:
+    """Finds a module under its shorter name: the same object under both."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        package, _, short = name.rpartition(".")
+        return importlib.machinery.ModuleSpec(name, cls) if package == __name__ and short in _ALIASES else None
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        home = _ALIASES[module.__name__.rpartition(".")[2]]
+        sys.modules[module.__name__] = importlib.import_module(f"{__name__}.{home}")
+
+
+sys.meta_path.insert(0, _Aliases)  # before any other copy of the library is found

@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
-from . import _validate as check
-from ._scipy import optimize, special
+from ._base import validate as check
+from ._base.lazy_scipy import optimize, special
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 # `log_tail_difference` is accurate to this times (1 + |value|), tested against 60 digits.

@@ -18,10 +18,10 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from . import _validate as check
-from ._log_sums import EPS, blocks, complex_log1p, inverse_log_sum, log_sum, log_sum_exp  # noqa: F401
-from ._scipy import special
-from ._weights import cut, is_one_sided, large_binomial, log_choose, stride, walk
+from ._base import validate as check
+from ._base.lazy_scipy import special
+from ._base.log_space import EPS, blocks, complex_log1p, inverse_log_sum, log_sum, log_sum_exp  # noqa: F401
+from ._base.weights import cut, is_one_sided, large_binomial, log_choose, stride, walk
 from .gaussian import LOG_SQRT_2PI, log_tail_difference
 from .results import NoBracketError
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from . import _validate as check
-from ._print import LowerEnd, UpperEnd
+from ._base import validate as check
+from ._base.printing import LowerEnd, UpperEnd
 
 __all__ = ["Bracket", "Certificate", "Estimate", "LowerEnd", "NoBracketError", "UpperBound", "UpperEnd"]
 

@@ -15,10 +15,10 @@ def accounting():
         calibrate,
         gaussian,
         matrices,
-        one_step,
         renyi,
         sensitivity,
     )
+    from dplib.lessons import one_step
 
     poisson = PoissonDPSGD(1.0, 0.01, 2000, 2)
     counting = matrices.optimal_counting(64)
@@ -47,7 +47,8 @@ def sampling():
     """Numbers from draws with a seed."""
     import numpy as np
 
-    from dplib import BallsInBins, audit, batching, calibrate, matrices, montecarlo, optimize, truth
+    from dplib import BallsInBins, audit, batching, calibrate, matrices, montecarlo, optimize
+    from dplib.lessons import truth
 
     bins = BallsInBins(matrices.optimal_counting(32, bands=4), 6.0, 8, 4)
     yield "BallsInBins.delta exact", BallsInBins(matrices.identity(32), 3.0, 8, 4).delta(1.0).upper

@@ -16,7 +16,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 import numpy as np  # noqa: E402
 import study as script  # noqa: E402
 
-from dplib import _progress, batching, matrices, training  # noqa: E402
+from dplib import batching, matrices, training  # noqa: E402
+from dplib._base import checkpoints as _progress  # noqa: E402
 
 FOLDER = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 STEPS_TO_A_SAVE = 5

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from property_cases import logs
 
 import dplib
-from dplib import course
+from dplib.lessons import course
 
 
 class Unprintable:

@@ -18,7 +18,8 @@ from library_files import public_modules
 from property_cases import logs
 
 import dplib
-from dplib import accounting, batching, contour, course, matrices, mixtures, renyi, results, studies
+from dplib import accounting, batching, contour, matrices, mixtures, renyi, results
+from dplib.lessons import course, studies
 
 LEFT_OUT = {
     "accounting.check_request": "the checks of accounting.delta",
@@ -54,7 +55,7 @@ LEFT_OUT = {
     "studies.names": "takes no argument",
     "training.SeededNoiseWarning": "a warning",
     "training.Trained": "made by training.train",
-    "training.cifar10_experiment": "trains for minutes",
+    "datasets.cifar10_experiment": "trains for minutes",
     "training.correlated_noise": "compiles for seconds; bad input stands in tests/unit/test_training.py",
     "training.train": "compiles for seconds; bad input stands in tests/unit/test_training.py",
     "truth.Truth": "made by the functions of its module",
@@ -275,8 +276,8 @@ OTHERS = {
     "baselines.group_lemma": {"group_size": FEW},
     "baselines.linear_extrapolation": {"group_size": FEW},
     "batching.participation": {"records": whole(50, 60)},
-    "calibrate.calibrate": {"mechanism": made(any_mechanism), "method": one_of("auto", "auto", "renyi", "estimate"), "seed": one_of(0), "samples": one_of(None), "failure_probability": one_of(None)},
-    "calibrate.effective_noise": {"sampling_probability": array(OPEN_PROBABILITY, 1, 3)},
+    "calibration.calibrate": {"mechanism": made(any_mechanism), "method": one_of("auto", "auto", "renyi", "estimate"), "seed": one_of(0), "samples": one_of(None), "failure_probability": one_of(None)},
+    "calibration.effective_noise": {"sampling_probability": array(OPEN_PROBABILITY, 1, 3)},
     "contour.Chernoff": _REAL,
     "contour.side_epsilon": _REAL,
     "contour.side_log_delta": _REAL,
@@ -353,7 +354,7 @@ INFINITE = {
 RAISES = {"sweep.sweep": (RuntimeError,)}
 # What these inputs do is a defect that is known: they are passed over until a strict xfail in tests/unit/test_fuzz.py passes.
 KNOWN_DEFECTS = {
-    "calibrate.calibrate": lambda arguments: isinstance(arguments["mechanism"], dplib.BallsInBins) and _above(arguments["epsilon"], 1e4),
+    "calibration.calibrate": lambda arguments: isinstance(arguments["mechanism"], dplib.BallsInBins) and _above(arguments["epsilon"], 1e4),
     "montecarlo.estimate_noise": lambda arguments: _above(arguments["delta"], 0.99) or not _above(arguments["delta"], 1e-300),
 }
 
@@ -371,9 +372,11 @@ def public_functions():
     for module in public_modules()[1:]:
         owner = importlib.import_module(module)
         for name, value in sorted(vars(owner).items()):
-            here = getattr(value, "__module__", "") == owner.__name__
+            here = getattr(value, "__module__", "") == owner.__name__ or (
+                module == "dplib.mechanisms" and name in owner.__all__
+            )
             if not name.startswith("_") and here and (inspect.isfunction(value) or inspect.isclass(value)):
-                found[f"{module}.{name}".removeprefix("dplib.")] = value
+                found[f"{module}.{name}".removeprefix("dplib.").removeprefix("lessons.")] = value
     return found
 
 

@@ -1,4 +1,4 @@
-"""Compute the curves of Zhu and Wang's two figures with autodp, the authors' library: dplib/studies/autodp_curves.json.
+"""Compute the curves of Zhu and Wang's two figures with autodp, the authors' library: dplib/lessons/studies/autodp_curves.json.
 
     python tools/autodp_curves.py
 
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULT = ROOT / "dplib" / "studies" / "autodp_curves.json"
+RESULT = ROOT / "dplib" / "lessons" / "studies" / "autodp_curves.json"
 SETTINGS = {
     "noise_multipliers": [5.0, 1.0],
     "sampling_probability": 1e-3,

@@ -1,6 +1,6 @@
 """Coursework made from the solutions notebooks.
 
-    python -m tools course exercises [--force] [NAME …]   write notebooks/exercises/ and dplib/course_answers/, and
+    python -m tools course exercises [--force] [NAME …]   write notebooks/exercises/ and dplib/lessons/course/answers/, and
                                                             (all chapters) the list in book/exercises.md
     python -m tools course exercises --check              write nothing; exit 1 where they disagree
     python -m tools course assignments [--output FOLDER]  assignments for nbgrader, in course/ (.venv-course)
@@ -30,7 +30,7 @@ def files(root, stem):
     return (
         folder / "notebooks" / "solutions" / f"{stem}.ipynb",
         folder / "notebooks" / "exercises" / f"{stem}.ipynb",
-        folder / "dplib" / "course_answers" / f"{stem}.json",
+        folder / "dplib" / "lessons" / "course" / "answers" / f"{stem}.json",
     )
 
 
@@ -91,7 +91,7 @@ def make(root, stem):
 def orphans(root):
     """Files that no solutions notebook makes."""
     known = stems(root)
-    made = [*Path(root, "notebooks", "exercises").glob("*.ipynb"), *Path(root, "dplib", "course_answers").glob("*.json")]
+    made = [*Path(root, "notebooks", "exercises").glob("*.ipynb"), *Path(root, "dplib", "lessons", "course", "answers").glob("*.json")]
     return sorted(path for path in made if path.stem not in known)
 
 
@@ -152,7 +152,7 @@ def assignments(root, names, folder):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    first = commands.add_parser("exercises", help="write notebooks/exercises/ and dplib/course_answers/")
+    first = commands.add_parser("exercises", help="write notebooks/exercises/ and dplib/lessons/course/answers/")
     first.add_argument("--force", action="store_true", help="run also what did not change")
     first.add_argument("--check", action="store_true", help="write nothing; exit 1 where files disagree")
     second = commands.add_parser("assignments", help="assignments for nbgrader")

@@ -13,8 +13,8 @@ import traceback
 import course_notebooks as course
 import notebook_tools as tools
 
-from dplib import _course_compare as compare
-from dplib._course_verdict import verdict
+from dplib.lessons.course import compare
+from dplib.lessons.course.verdicts import verdict
 
 
 def _run(cell, names, where):

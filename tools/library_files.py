@@ -1,5 +1,6 @@
 """The files of the library, those in sub-folders included: whoever asks for them asks here."""
 
+import ast
 import hashlib
 from pathlib import Path
 
@@ -25,10 +26,21 @@ def module_name(path, root=None):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+def short_names(root=None):
+    """{shorter name: real name} of the modules of rooms that the package's face calls by one."""
+    face = Path(root or ROOT, PACKAGE, "__init__.py").read_text(encoding="utf-8")
+    for node in ast.parse(face).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_ALIASES":
+            return {f"{PACKAGE}.{short}": f"{PACKAGE}.{home}" for short, home in ast.literal_eval(node.value).items()}
+    return {}
+
+
 def public_modules(root=None):
-    """Names of all modules without an underscore, the package itself first."""
-    names = sorted(module_name(path, root) for path in python_files(root))
-    return [name for name in names if "._" not in name]
+    """Names of the modules that a reader imports, the package itself first: rooms, lessons, and shorter names."""
+    short = short_names(root)
+    names = {module_name(path, root) for path in python_files(root)}
+    shown = {name for name in names if name.removeprefix(f"{PACKAGE}.lessons").count(".") < 2}
+    return sorted(name for name in shown - set(short.values()) | set(short) if "._" not in name)
 
 
 def source_digest(*others, root=None):

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 import dplib
-from dplib import baselines, plotting
+from dplib.lessons import baselines, plotting
 
 TARGET = Path(__file__).resolve().parent.parent / "book" / "_static" / "social_card.png"
 SETTING = {"noise_multiplier": 1.0, "sampling_probability": 0.01, "steps": 2000}

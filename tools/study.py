@@ -1,7 +1,7 @@
-"""Compute the studies of dplib/studies/ again: `make study`, or `python -m tools study [NAME ...]`.
+"""Compute the studies of dplib/lessons/studies/ again: `make study`, or `python -m tools study [NAME ...]`.
 
 Finished settings are kept in _build/studies/NAME/ (joblib.Memory), so that a second call with the same code goes on
-where the first one stopped; --fresh forgets them. After each section the results so far are written to dplib/studies/NAME.json, with
+where the first one stopped; --fresh forgets them. After each section the results so far are written to dplib/lessons/studies/NAME.json, with
 settings and versions. More than one process: --jobs 2. The encoders take about 20 minutes of processor time.
 """
 
@@ -31,7 +31,7 @@ from tqdm import tqdm  # noqa: E402
 import dplib  # noqa: E402
 from dplib import encoder_baselines, optimize  # noqa: E402
 
-STATE, RESULTS = ROOT / "_build" / "studies", ROOT / "dplib" / "studies"
+STATE, RESULTS = ROOT / "_build" / "studies", ROOT / "dplib" / "lessons" / "studies"
 PACKAGES = ("numpy", "scipy", "jax", "optax", "joblib", "scikit-learn")
 
 # ------------------------------------------------------------------------- the study of encoders

@@ -9,7 +9,8 @@ import warnings
 
 import numpy as np
 
-from dplib import batching, datasets, encoder_baselines, optimize, training
+from dplib import batching, encoder_baselines, optimize, training
+from dplib.lessons import datasets
 
 DELTA = 1e-5
 CHARGED = 9.99e-6  # accounted for; the rest pays for a batch that does not fit into SLOTS

@@ -1,4 +1,4 @@
-/* One round's factor of the contour integral with all bounds (dplib._families), for a single mixture.
+/* One round's factor of the contour integral with all bounds (dplib.accounting.contour_nodes), for a single mixture.
    Needs special.js and round.js before it. */
 (function (root) {
   "use strict";

@@ -28,7 +28,7 @@ def cells():
     return {
         "title": new_markdown_cell("# Exercises to chapter 1: Coins\n\nTwo of them.\n\n**Working time** 9 min · **Chapter** [1. Coins](../01_coins.ipynb)", id="title"),
         "bootstrap": new_code_cell(bootstrap_source(), id="bootstrap", metadata={"tags": ["hide-input"]}),
-        "imports": new_code_cell("from dplib import course", id="imports"),
+        "imports": new_code_cell("from dplib.lessons import course", id="imports"),
         "statement-1": new_markdown_cell(
             "## 1. Heads\n\n*By hand.* Three heads in a row, to six digits?", id="statement-1", metadata={"course": dict(RULES_1)}
         ),

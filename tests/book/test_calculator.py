@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import dplib
-from dplib import accounting, baselines, contour, gaussian
+from dplib import accounting, contour, gaussian
+from dplib.lessons import baselines
 from dplib.results import NoBracketError
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]

@@ -185,7 +185,7 @@ def test_a_disagreement_is_noticed_and_mended(tmp_path, fault, capsys):
 def test_an_orphan_is_noticed(tmp_path, capsys):
     course_example.write(tmp_path)
     made(tmp_path)
-    (tmp_path / "dplib" / "course_answers" / "02_dice.json").write_text("{}")
+    (tmp_path / "dplib" / "lessons" / "course" / "answers" / "02_dice.json").write_text("{}")
     assert course.main(["exercises", "--check", "--root", str(tmp_path)]) == 1
     assert "02_dice.json: no solutions notebook makes this file" in capsys.readouterr().out
 

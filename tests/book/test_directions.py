@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from library_files import module_name, short_names
 
-from dplib import _validate
+from dplib._base import validate
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -96,26 +97,26 @@ def test_a_planted_sentence_is_found(pattern, sentence):
 
 def test_every_place_is_read():
     places = {place for place, _ in prose()}
-    for name in ("notation.md", "README.md", "08_large_batches.ipynb[3]", "accounting.py"):
+    for name in ("notation.md", "README.md", "08_large_batches.ipynb[3]", "contour.py"):
         assert name in places
     assert any(place.startswith("solutions/") for place in places)
 
 
 def test_the_rule_is_what_the_library_does():
     """The rule stands in the conventions, and `side` follows it."""
-    assert _validate.side("both") == "remove"
-    assert [_validate.side(name) for name in ("remove", "add")] == ["remove", "add"]
+    assert validate.side("both") == "remove"
+    assert [validate.side(name) for name in ("remove", "add")] == ["remove", "add"]
     conventions = flat((ROOT / "book" / "notation.md").read_text(encoding="utf-8"))
     assert re.search(r'`direction="both"`, the default, computes \*remove\*', conventions)
 
 
 def test_the_functions_that_evaluate_each_direction_are_named():
-    """Outside `_validate.side`, only these modules take "both" apart; the conventions name them."""
-    apart = set()
+    """Outside `validate.side`, only these modules take "both" apart; the conventions name them."""
+    apart, shorter = set(), {home: short for short, home in short_names().items()}
     for path in sorted((ROOT / "dplib").rglob("*.py")):
         code = path.read_text(encoding="utf-8")
-        if path.name != "_validate.py" and re.search(r'== "both"|"both": \(', code):
-            apart.add(f"dplib.{path.stem}")
-    assert apart == {"dplib.audit", "dplib.renyi", "dplib.truth"}
+        if path.name != "validate.py" and re.search(r'== "both"|"both": \(', code):
+            apart.add(shorter.get(module_name(path), module_name(path)))
+    assert apart == {"dplib.audit", "dplib.renyi", "dplib.lessons.truth"}
     conventions = (ROOT / "book" / "notation.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in conventions for name in apart)

@@ -5,7 +5,7 @@ import notebook_tools as tools
 import numpy as np
 import pytest
 
-from dplib.calibrate import effective_noise
+from dplib.calibration import effective_noise
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 RECORDS, B, E = 30, 6, 5

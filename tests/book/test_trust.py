@@ -11,7 +11,7 @@ import pytest
 from mutants import DANGEROUS
 from source_checks import RESULTS, result
 
-from dplib import course
+from dplib.lessons import course
 
 PAGE = tools.ROOT / "book" / "trust.md"
 DATA = tools.ROOT / "tests" / "data"

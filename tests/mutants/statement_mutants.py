@@ -1136,10 +1136,10 @@ _TABLE["test_tuples.py"] = {
         ("bound 1% smaller", "sampler.bound *", "0.99 * sampler.bound *"),
     ],
     "test_what_a_search_may_get_wrong_is_paid_for_out_of_delta": [
-        ("failures not paid for", "level = _certified.certified_level(delta, options[\"failure_probability\"])", "level = delta"),
+        ("failures not paid for", "level = certified.certified_level(delta, options[\"failure_probability\"])", "level = delta"),
     ],
     "test_factor_is_above_in_exact_arithmetic": [
-        ("a little smaller", "_tuples.factor(gram).rows", "_tuples.factor((1 - 1e-12) * gram).rows"),
+        ("a little smaller", "tuple_sampler.factor(gram).rows", "tuple_sampler.factor((1 - 1e-12) * gram).rows"),
     ],
 }
 
@@ -1183,15 +1183,15 @@ _TABLE["test_few_participations.py"] = {
 
 _TABLE["test_wide.py"] = {
     "test_both_ends_hold_the_truth": [
-        ("rounds forgotten above", "step.rounds * law.log_moment", "law.log_moment", "dplib._wide._moment"),
-        ("exponent doubled", "<= _wide.log_upper(", "<= 2 * _wide.log_upper("),
+        ("rounds forgotten above", "step.rounds * law.log_moment", "law.log_moment", "dplib.accounting.wide._moment"),
+        ("exponent doubled", "<= wide.log_upper(", "<= 2 * wide.log_upper("),
     ],
     "test_miss_of_one_round": [
         ("directions swapped", 'if direction == "remove" else', 'if direction == "add" else'),
     ],
     "test_miss_of_composed_gaussians": [
-        ("rounds forgotten", "rounds * (float(log_sum_exp", "(float(log_sum_exp", "dplib._wide.log_miss"),
-        ("order above 1", "bounds=(0.0, 1.0)", "bounds=(1.5, 2.0)", "dplib._wide.log_miss"),
+        ("rounds forgotten", "rounds * (float(log_sum_exp", "(float(log_sum_exp", "dplib.accounting.wide.log_miss"),
+        ("order above 1", "bounds=(0.0, 1.0)", "bounds=(1.5, 2.0)", "dplib.accounting.wide.log_miss"),
     ],
 }
 

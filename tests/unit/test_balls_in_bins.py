@@ -207,7 +207,7 @@ def test_where_an_exact_bracket_fails_auto_estimates(monkeypatch):
     def fails(*_):
         raise NoBracketError("no")
 
-    monkeypatch.setattr(dplib._exact_bins._lognormal, "bracket", fails)
+    monkeypatch.setattr(dplib.balls_in_bins.exact.lognormal_sum, "bracket", fails)
     assert isinstance(IDENTITY.delta(1.0), Estimate)
     with pytest.raises(NoBracketError):
         IDENTITY.delta(1.0, method="exact")
@@ -221,7 +221,7 @@ def test_certified_epsilon_is_a_little_above_the_estimate():
 
 
 def test_where_no_candidate_is_certified_more_samples_are_asked_for(monkeypatch):
-    monkeypatch.setattr(dplib._certified, "_MARGINS", (-6.0,))
+    monkeypatch.setattr(dplib.balls_in_bins.certified, "_MARGINS", (-6.0,))
     with pytest.raises(ValueError, match="samples must be more to certify delta <= 0.000999999: no candidate up to"):
         SMALL.epsilon(1e-3, method="certificate", samples=2**12)
 
@@ -284,12 +284,12 @@ def test_the_search_for_noise_walks_around_places_without_a_bracket():
         return 1.55 - x
 
     for start, step in ((0.0, 0.5), (0.0, 1.5), (1.58, -0.1)):
-        low, high = dplib._exact_bins._ends(excess, start, step)
+        low, high = dplib.balls_in_bins.exact._ends(excess, start, step)
         assert low <= 1.55 <= high and excess(low) >= 0 >= excess(high)
     with pytest.raises(NoBracketError):
-        dplib._exact_bins._ends(excess, 2.0, 0.5)
+        dplib.balls_in_bins.exact._ends(excess, 2.0, 0.5)
     # Already on the other side: both ends are where the search began.
-    assert dplib._exact_bins._ends(excess, 1.58, 0.5) == (1.58, 1.58)
+    assert dplib.balls_in_bins.exact._ends(excess, 1.58, 0.5) == (1.58, 1.58)
 
 
 @pytest.mark.parametrize("direction", ["remove", "both"])
@@ -464,7 +464,7 @@ def test_hardly_any_noise_is_named_as_such():
 def test_an_estimate_with_too_few_lines_says_so(monkeypatch):
     training = dplib.BallsInBins(matrices.optimal_counting(128, bands=8), 2.0, 128, 1)
     assert training.delta(1.0, samples=2048).method == "lines"
-    monkeypatch.setattr(dplib._importance, "_MOST", 2**11)
+    monkeypatch.setattr(dplib.balls_in_bins.importance_sampling, "_MOST", 2**11)
     found = training.delta(1.0)
     assert found.method == "lines; too few for a standard error of 1%"
     assert found.standard_error > 0.01 * found.value

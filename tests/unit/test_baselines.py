@@ -7,7 +7,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, baselines, gaussian
+from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, gaussian
+from dplib.lessons import baselines
 from dplib.results import NoBracketError
 
 ONE = PoissonDPSGD(1.0, 0.01, 2000)

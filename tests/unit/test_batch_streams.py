@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from dplib import batching
-from dplib._batch_streams import BallsInBins, Batches, Padded, subset
+from dplib.batching.streams import BallsInBins, Batches, Padded, subset
 
 LIKELY = 1e-4
 

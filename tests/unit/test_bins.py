@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dplib import MatrixMechanism, _bins, matrices, sensitivity, utility
+from dplib import MatrixMechanism, matrices, sensitivity, utility
+from dplib.balls_in_bins import gram as _bins
 
 RNG = np.random.default_rng(20240510)
 LOWER = np.tril(RNG.random((24, 24)) + 0.1)

@@ -17,7 +17,7 @@ from dplib import (
     gaussian,
     mixtures,
 )
-from dplib.calibrate import _extrapolated, _smallest, effective_noise
+from dplib.calibration import _extrapolated, _smallest, effective_noise
 from dplib.results import UpperEnd
 
 CASES = [

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplib import _aged, _branches, _tails, _unstructured, conditional, matrices
-from dplib._row_law import RowLaws, binomial_numbers, poisson_numbers
+from dplib import conditional, matrices
+from dplib.conditional import tails as _tails
+from dplib.conditional import tails_dense, tails_toeplitz, tails_tree
+from dplib.conditional.row_laws import RowLaws, binomial_numbers, poisson_numbers
 from dplib.results import NoBracketError
 
 DATA = json.loads((Path(__file__).resolve().parents[1] / "data" / "mmcc.json").read_text(encoding="utf-8"))
@@ -165,8 +167,8 @@ def test_binomial_laws_with_cumulative_bounds_would_be_wrong():
 
 def make_groups_wide(monkeypatch):
     """Groups of several ages from the third age on, as otherwise only thousands of rounds have."""
-    monkeypatch.setattr(_aged, "_SINGLE", 2)
-    monkeypatch.setattr(_aged, "_RATIOS", ((math.inf, 1.6),))
+    monkeypatch.setattr(tails_toeplitz, "_SINGLE", 2)
+    monkeypatch.setattr(tails_toeplitz, "_RATIOS", ((math.inf, 1.6),))
 
 
 @pytest.mark.parametrize("wide", (False, True), ids=("single ages", "wide groups"))
@@ -175,7 +177,7 @@ def test_groups_bound_all_inner_products(n, separation, wide, monkeypatch):
     """[A-12] covariance >= upper >= every true inner product, and it is a covariance."""
     if wide:
         make_groups_wide(monkeypatch)
-    ages = _aged.Ages(decreasing(np.random.default_rng(n), n), 2.0, separation)
+    ages = tails_toeplitz.Ages(decreasing(np.random.default_rng(n), n), 2.0, separation)
     past = [np.concatenate([np.zeros(n), ages.coefficients])[n - a * separation :][:n] for a in range(1, ages.count)]
     # Column of age a: what was released of it, aligned at the present; its start lies a blocks back.
     released = np.zeros((ages.count - 1, ages.count * separation))
@@ -207,15 +209,15 @@ def gauss_hermite(bound, order, centre, kappa, shift):
 
 def test_moment_of_the_quadratic_bound():
     """[A-12] Against Gauss-Hermite: equal without participations, and above for any fixed ones."""
-    ages = _aged.Ages([1.0, 0.6, 0.3], 2.5)
+    ages = tails_toeplitz.Ages([1.0, 0.6, 0.3], 2.5)
     for centre, share in ((0.0, 0.3), (0.2, 0.5)):
-        none = _aged._SumBound(ages, 0.0, 1e-3, 0, 2)
-        kappa = _aged._curvature(none.range - centre)
+        none = tails_toeplitz._SumBound(ages, 0.0, 1e-3, 0, 2)
+        kappa = tails_toeplitz._curvature(none.range - centre)
         order = share / (kappa * math.exp(centre) * none.top)
         moment = none._bound(order, centre, kappa) * order - none.need
         assert moment == pytest.approx(gauss_hermite(none, order, centre, kappa, np.zeros(2)), rel=1e-9)
         # p = 1: the participations are fixed, all of them.
-        full = _aged._SumBound(ages, 1.0, 1e-3, 2, 2)
+        full = tails_toeplitz._SumBound(ages, 1.0, 1e-3, 2, 2)
         moment = full._bound(order, centre, kappa) * order - full.need
         shift = ages.upper @ ages.sizes
         exact = gauss_hermite(full, order, centre, kappa, shift)
@@ -226,7 +228,7 @@ def test_the_quadratic_is_above_the_exponential():
     """[A-12] e^t <= 1 + t + kappa t^2 / 2 up to the reach."""
     for reach in (-0.5, 0.0, 1e-4, 0.1, 1.0, 8.0):
         t = np.linspace(-40, reach, 500)
-        kappa = _aged._curvature(reach)
+        kappa = tails_toeplitz._curvature(reach)
         assert np.all(np.exp(t) <= (1 + t + kappa * t**2 / 2) * (1 + 1e-12)) and kappa >= 1
 
 
@@ -236,7 +238,7 @@ def test_the_quadratic_is_above_the_exponential():
 def test_every_event_is_paid_for(monkeypatch):
     """[A-12] All events listed one by one: their probabilities add up to at most delta_1."""
     tails, joint = [], []
-    init, exponents = _aged._SumBound.__init__, _aged.joint_exponents
+    init, exponents = tails_toeplitz._SumBound.__init__, tails_toeplitz.joint_exponents
 
     def counted(self, ages, probability, tail, most, groups):
         tails.append((groups, tail))
@@ -246,13 +248,13 @@ def test_every_event_is_paid_for(monkeypatch):
         joint.append(tail)
         return exponents(ages, probability, tail)
 
-    monkeypatch.setattr(_aged._SumBound, "__init__", counted)
-    monkeypatch.setattr(_aged, "joint_exponents", listed)
+    monkeypatch.setattr(tails_toeplitz._SumBound, "__init__", counted)
+    monkeypatch.setattr(tails_toeplitz, "joint_exponents", listed)
     for coefficients in (matrices.optimal_counting(64).coefficients, [1.0, 0.8, 0.5, 0.2] + [0.0] * 36):
         tails.clear(), joint.clear()
         norm = np.linalg.norm(coefficients)
-        ages = _aged.Ages(coefficients, norm)
-        _aged.aggregated_intensities(ages, 1 / 16, 0.05)
+        ages = tails_toeplitz.Ages(coefficients, norm)
+        tails_toeplitz.aggregated_intensities(ages, 1 / 16, 0.05)
         total = 0.02 * 0.05  # more participations than assumed
         for row in range(1, ages.count):
             oldest = min(row, ages.active)
@@ -269,8 +271,8 @@ def test_simulated_sums_keep_their_budget(noise, delta_1, present):
     n, p, runs, rng = 64, 1 / 16, 400, np.random.default_rng(6)
     array = matrices.optimal_counting(n).entries()
     sigma = noise * np.linalg.norm(array[:, 0])
-    ages = _aged.Ages(array[:, 0], sigma)
-    bounds = _aged.aggregated_intensities(ages, p, delta_1)
+    ages = tails_toeplitz.Ages(array[:, 0], sigma)
+    bounds = tails_toeplitz.aggregated_intensities(ages, p, delta_1)
     theta = sigma * rng.normal(size=(runs, n))
     if present:
         theta += (rng.uniform(size=(runs, n)) < p) @ array.T
@@ -300,7 +302,7 @@ def simulated_means(tree, p, sigma, runs, rng, present=True):
 def test_the_law_of_a_subtree_is_tight():
     """[A-12] Frequencies over nominal probabilities near 1 with the record, below without."""
     tree, p, sigma = matrices.binary_tree(16), 0.1, 6.0
-    laws = _branches._subtree_laws(_branches.Branches(16, 1, sigma), p, [1e-3] * 4)
+    laws = tails_tree._subtree_laws(tails_tree.Branches(16, 1, sigma), p, [1e-3] * 4)
     rng = np.random.default_rng(8)
     with_record, without = (simulated_means(tree, p, sigma, 20_000, rng, present) for present in (True, False))
     for (points, survival), first, second in zip(laws, with_record, without):
@@ -320,23 +322,23 @@ def test_coarse_laws_of_a_subtree_lie_above_fine_ones(monkeypatch):
         means, survival = law
         return survival[np.minimum(np.searchsorted(means, points), len(means) - 1)]
 
-    tree, p = _branches.Branches(16, 1, 6.0), 0.1
-    fine = _branches._subtree_laws(tree, p, [1e-3] * 4)
-    short = _branches._laws_within(tree, p, [0.5] * 4, 0.7)
+    tree, p = tails_tree.Branches(16, 1, 6.0), 0.1
+    fine = tails_tree._subtree_laws(tree, p, [1e-3] * 4)
+    short = tails_tree._laws_within(tree, p, [0.5] * 4, 0.7)
     for law, (means, survival) in zip(fine, short):
         assert survival[-1] >= at(law, means[-1:])[0] > 1e-9
     for points in (128, 1024):
-        monkeypatch.setattr(_branches, "_POINTS", points)
-        for law, (means, survival) in zip(fine, _branches._subtree_laws(tree, p, [1e-3] * 4)):
+        monkeypatch.setattr(tails_tree, "_POINTS", points)
+        for law, (means, survival) in zip(fine, tails_tree._subtree_laws(tree, p, [1e-3] * 4)):
             assert np.all(survival >= at(law, means) - 1e-10)
 
 
 def test_no_mean_of_a_subtree_is_rounded_down(monkeypatch):
     """[A-12] Without noise the laws can be listed: each mean lies at most one rounding below its place on the grid."""
-    monkeypatch.setattr(_branches, "_noise_kernel", lambda deviation, step: (np.ones(1), 0, 0.0))
-    monkeypatch.setattr(_branches, "_POINTS", 64)
+    monkeypatch.setattr(tails_tree, "_noise_kernel", lambda deviation, step: (np.ones(1), 0, 0.0))
+    monkeypatch.setattr(tails_tree, "_POINTS", 64)
     sigma, p = 5.0, 0.3
-    laws = _branches._laws_within(_branches.Branches(8, 1, sigma), p, [0.5] * 3, 0.445)
+    laws = tails_tree._laws_within(tails_tree.Branches(8, 1, sigma), p, [0.5] * 3, 0.445)
     number, mean, chance = np.array([0, 1]), np.ones(2), np.array([1 - p, p])
     for points, survival in laws:
         mean = mean * np.exp((number - 0.5) / sigma**2)
@@ -352,7 +354,7 @@ def test_no_mean_of_a_subtree_is_rounded_down(monkeypatch):
 def test_simulated_trees_keep_their_budget(bound, present):
     """[A-12, A-13] Runs in which some node has no bound that holds, both laws."""
     tree, p, sigma, delta_1, runs = matrices.binary_tree(32), 1 / 16, 5.0, 0.2, 3000
-    chances = getattr(_branches, bound)(_branches.Branches(32, 1, sigma), p, delta_1)
+    chances = getattr(tails_tree, bound)(tails_tree.Branches(32, 1, sigma), p, delta_1)
     bad = np.zeros(runs, bool)
     means = simulated_means(tree, p, sigma, runs, np.random.default_rng(9), present)
     for found, chance in zip(means, chances[1:]):
@@ -368,10 +370,10 @@ def test_simulated_trees_keep_their_budget(bound, present):
 
 def test_a_pool_of_very_rare_events_is_no_smaller():
     """[A-13] Probabilities below the rounding of 1 - tail."""
-    tree = _branches.Branches(16, 1, 30.0)
+    tree = tails_tree.Branches(16, 1, 30.0)
     tops = []
     for delta_1 in (1e-6, 1e-14, 1e-17, 1e-25):
-        pool = _branches.pooled(tree, 0.05, delta_1)
+        pool = tails_tree.pooled(tree, 0.05, delta_1)
         tops.append([chance for members in pool[1:] for _, chance in members])
     assert np.all(np.diff(tops, axis=0) >= 0)
 
@@ -418,8 +420,8 @@ def test_a_group_of_ages_has_the_entry_of_its_youngest(monkeypatch):
     monkeypatch.setattr(conditional, "_EXACT_ROWS", 10)
     make_groups_wide(monkeypatch)
     encoder, p, sigma = matrices.optimal_counting(40), 1 / 20, 12.0
-    ages = _aged.Ages(encoder.coefficients, sigma)
-    chances = np.repeat(_aged.published_groups(ages, p, 1e-6), ages.sizes[: ages.old])
+    ages = tails_toeplitz.Ages(encoder.coefficients, sigma)
+    chances = np.repeat(tails_toeplitz.published_groups(ages, p, 1e-6), ages.sizes[: ages.old])
     least = p * ages.entries[0] + float(chances @ ages.entries[1 : ages.active + 1])
     rows = conditional.rows(encoder, sigma, p, 1e-6, "published")[0]
     largest = max(float(mixture.probabilities @ mixture.sensitivities) for mixture, _ in rows.pairs)
@@ -431,7 +433,7 @@ def test_published_bounds_take_the_largest_products_of_each_column():
     rng, p, tail = np.random.default_rng(12), 0.2, 1e-3
     products = rng.uniform(0.1, 1, (6, 12)) * (np.arange(12) < np.array([[1], [2], [4], [7], [10], [12]]))
     norms = products.max(axis=1)
-    for row, norm, found in zip(products, norms, _unstructured.published_rule(p, tail)(products, norms)):
+    for row, norm, found in zip(products, norms, tails_dense.published_rule(p, tail)(products, norms)):
         met = np.sort(row[row > 0])[::-1]
         most = int(stats.binom.isf(tail / 2, len(met), p))
         assert found == pytest.approx(stats.norm.isf(tail / 2) * math.sqrt(norm) + met[:most].sum() - norm / 2)
@@ -442,7 +444,7 @@ def test_joint_bounds_of_all_pairs_count_every_column():
     rng, p, tail = np.random.default_rng(13), 0.2, 1e-3
     products = rng.uniform(0.0, 1, (6, 12)) ** 2
     norms = products.max(axis=1) * 1.2
-    found = _unstructured.joint_rule(p, tail)(products, norms)
+    found = tails_dense.joint_rule(p, tail)(products, norms)
     for row, norm, bound in zip(products, norms, found):
         moment = lambda orders, row=row: np.log1p(p * np.expm1(np.multiply.outer(orders, row))).sum(axis=-1)
         [exact] = _tails.joint_exponents(np.array([norm]), np.array([row.max()]), tail, moment)

@@ -9,7 +9,8 @@ import pytest
 from domination_cases import best_adaptive, coins, composed_by_rounding, modes_value
 from scipy import optimize, special, stats
 
-from dplib import MatrixMechanism, accounting, conditional, matrices, mixtures, truth
+from dplib import MatrixMechanism, accounting, conditional, matrices, mixtures
+from dplib.lessons import truth
 
 HALF = Fraction(1, 2)
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from oracle_cases import cases, load, pair
 
-from dplib import NoBracketError, _families, contour, gaussian, mixtures, rare
-from dplib._families import Family, Nodes
+from dplib import NoBracketError, contour, gaussian, mixtures, rare
+from dplib.accounting import contour_nodes
+from dplib.accounting.contour_nodes import Family, Nodes
 
 MANY_ROUNDS = [
     c
@@ -121,9 +122,9 @@ def test_moduli_are_bounded_far_beyond_the_nodes():
 
 def test_what_a_part_of_the_nodes_contributes_falls_like_one_over_y(monkeypatch):
     """E2 on the middle half of the mass, whose ends are steep: values at both ends, and the variation between."""
-    monkeypatch.setattr(_families, "_FROM", np.array([5]))
-    monkeypatch.setattr(_families, "_TO", np.array([7]))
-    assert list(_families._LEVELS[[5, 7]]) == [0.25, 0.75]
+    monkeypatch.setattr(contour_nodes, "_FROM", np.array([5]))
+    monkeypatch.setattr(contour_nodes, "_TO", np.array([7]))
+    assert list(contour_nodes._LEVELS[[5, 7]]) == [0.25, 0.75]
     factor, c = Family([mixtures.binomial(1, 1.0, 1.0)], [200], 1), 0.5
     nodes = Nodes(factor, c, -12.0, 0.01, 2800)
     [variation], [rest], _ = nodes.decay_constants(0.9)

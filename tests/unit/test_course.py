@@ -11,18 +11,19 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dplib import _course_compare, _course_properties, course
-from dplib._course_verdict import verdict
+from dplib.lessons import course
+from dplib.lessons.course import compare, properties
+from dplib.lessons.course.verdicts import verdict
 
 HINT = "This is the other direction; ε belongs to the remove direction."
 
 
 def record(answer, *mistakes, **rules):
     """An exercise as the generator writes it, through JSON and back. Rules: digits, close, tolerance, arguments."""
-    made = {"right": _course_compare.stored(answer), "mistakes": []} | rules
+    made = {"right": compare.stored(answer), "mistakes": []} | rules
     for wrong, hint in mistakes:
-        parts = _course_compare.fitting(made["right"], _course_compare.plain(wrong))
-        made["mistakes"].append({"wrong": _course_compare.stored(parts), "hint": hint})
+        parts = compare.fitting(made["right"], compare.plain(wrong))
+        made["mistakes"].append({"wrong": compare.stored(parts), "hint": hint})
     if "digits" in made:
         made.setdefault("close", [2, 3])
     return json.loads(json.dumps(made))
@@ -69,7 +70,7 @@ def test_right_wrong_and_unknown_answers(exercises, capsys):
         (0.25j, "must be a number; this is 0.25j"),
         (math.nan, "nan: some step has no defined value"),
         (max, "a function: call it"),
-        (_course_compare, "this is a module"),
+        (compare, "this is a module"),
     ],
 )
 def test_answers_of_the_wrong_kind(exercises, capsys, answer, message):
@@ -109,7 +110,7 @@ def test_properties(exercises, capsys, monkeypatch):
     def even(answer):
         return None if answer % 2 == 0 else "the number must be even"
 
-    monkeypatch.setattr(_course_properties, "find", {"area-3": even}.__getitem__)
+    monkeypatch.setattr(properties, "find", {"area-3": even}.__getitem__)
     assert said(capsys, "area-3", 8) == "area-3: correct."
     assert said(capsys, "area-3", 7) == "area-3: not yet. The number must be even."
     assert "cannot use this answer: TypeError" in said(capsys, "area-3", "seven")
@@ -122,7 +123,7 @@ def test_properties(exercises, capsys, monkeypatch):
     [
         ("area-9", ValueError, "identifier must be the name of an exercise; got 'area-9'; similar ones are area-"),
         ("Area-1", ValueError, "similar ones are area-1"),
-        ("zzz", ValueError, "got 'zzz'; see dplib.course.identifiers"),
+        ("zzz", ValueError, "got 'zzz'; see dplib.lessons.course.identifiers"),
         (3, TypeError, "identifier must be the name of an exercise such as"),
         (None, TypeError, "got None"),
     ],
@@ -190,7 +191,7 @@ def test_other_kinds_are_told(answer, other, message):
 )
 def test_answers_that_cannot_be_stored(answer, error, message):
     with pytest.raises(error, match=message):
-        _course_compare.stored(answer)
+        compare.stored(answer)
 
 
 # --- digits ---------------------------------------------------------------------------------------
@@ -212,17 +213,17 @@ def test_every_rounding_to_the_digits_is_accepted(value, digits, rounding):
 
 @given(value=SIGNED, digits=DIGITS, units=st.floats(min_value=1.01, max_value=50.0), up=st.booleans())
 def test_beyond_one_unit_of_the_last_digit_is_not(value, digits, units, up):
-    step = units * _course_compare.unit(value, digits)
+    step = units * compare.unit(value, digits)
     assert not accepts(value, value + step if up else value - step, digits=digits)
 
 
 @given(value=SIGNED, digits=DIGITS, fewer=st.integers(min_value=1, max_value=3), rounding=st.sampled_from(ROUNDINGS))
 def test_fewer_digits_are_close(value, digits, fewer, rounding):
     given = rounded(value, max(digits - fewer, 2), rounding)
-    assume(abs(given - value) < 0.99999 * _course_compare.unit(value, max(digits - fewer, 2)))
+    assume(abs(given - value) < 0.99999 * compare.unit(value, max(digits - fewer, 2)))
     right, hint = verdict(record(value, digits=digits), "x-1", given)
     assert right or hint == f"Close: give more digits. {digits} are asked for, and fewer agree."
-    assert right == (abs(given - value) <= _course_compare.unit(value, digits) * (1 + 1e-6))
+    assert right == (abs(given - value) <= compare.unit(value, digits) * (1 + 1e-6))
 
 
 @pytest.mark.parametrize(
@@ -302,7 +303,7 @@ def test_the_exercises_of_the_book_have_answers():
     for name in names:
         exercise = course._exercise(name)
         if exercise.get("property"):
-            assert callable(_course_properties.find(name)), name
+            assert callable(properties.find(name)), name
         else:
             assert {"right", "mistakes"} <= set(exercise), name
         assert verdict(exercise, name, None) == (False, "There is no answer yet (None).")

@@ -4,8 +4,9 @@ import decimal
 
 import pytest
 
-from dplib import _course_compare, course
-from dplib._course_verdict import verdict
+from dplib.lessons import course
+from dplib.lessons.course import compare
+from dplib.lessons.course.verdicts import verdict
 
 RECORDS = {name: course._exercise(name) for name in course.identifiers() if "right" in course._exercise(name)}
 WITH_DIGITS = {name: record for name, record in RECORDS.items() if "digits" in record}
@@ -25,7 +26,7 @@ def rounding(digits, how):
 
 def said(name, answer):
     """The verdict on an answer that is written as the record writes it."""
-    values = iter(_course_compare.leaves(answer))
+    values = iter(compare.leaves(answer))
 
     def filled(right):
         return [filled(part) for part in right] if isinstance(right, list) else next(values)
@@ -38,7 +39,7 @@ def said(name, answer):
 
 
 def real_parts(record):
-    return [number for number, part in enumerate(_course_compare.leaves(record["right"])) if isinstance(part, float)]
+    return [number for number, part in enumerate(compare.leaves(record["right"])) if isinstance(part, float)]
 
 
 def test_every_answer_with_a_real_number_has_an_accuracy():
@@ -63,7 +64,7 @@ def test_fewer_digits_are_close(name, how):
     record = RECORDS[name]
     for digits in range(record["close"][0], record["digits"]):
         answer = changed(record["right"], rounding(digits, how))
-        right = _course_compare.agree(record, record["right"], _course_compare.leaves(answer))
+        right = compare.agree(record, record["right"], compare.leaves(answer))
         close = (False, f"Close: give more digits. {record['digits']} are asked for, and fewer agree.")
         assert said(name, answer) == ((True, "") if right else close), digits
 
@@ -89,16 +90,16 @@ def test_a_part_that_is_off_is_not_accepted(name):
     """By two units of the last digit, by 2 % where there are digits, by a quarter where there is a tolerance."""
     record = RECORDS[name]
     for number in real_parts(record):
-        part = _course_compare.leaves(record["right"])[number]
+        part = compare.leaves(record["right"])[number]
         if "tolerance" in record:
             steps = [0.25 * part]
         elif part == 0:
             steps = [1e-6]
         else:
-            steps = [2 * _course_compare.unit(part, record["digits"]), 0.02 * part]
+            steps = [2 * compare.unit(part, record["digits"]), 0.02 * part]
         for step in steps:
             for sign in (-1, 1):
-                answer = _course_compare.leaves(record["right"])
+                answer = compare.leaves(record["right"])
                 answer[number] += sign * step
                 assert not said(name, answer)[0], (number, step)
 
@@ -109,9 +110,9 @@ def test_mistakes_keep_their_hints_and_are_not_near_the_answer(name):
     record = RECORDS[name]
     for mistake in record["mistakes"]:
         assert said(name, mistake["wrong"]) == (False, mistake["hint"])
-        values = _course_compare.leaves(mistake["wrong"])
-        assert not _course_compare.agree(record, record["right"], values)
+        values = compare.leaves(mistake["wrong"])
+        assert not compare.agree(record, record["right"], values)
         if "digits" in record:
-            assert not _course_compare.close(record["right"], values, *record["close"])
+            assert not compare.close(record["right"], values, *record["close"])
             rounded = changed(mistake["wrong"], rounding(record["digits"], "ROUND_HALF_EVEN"))
             assert said(name, rounded) == (False, mistake["hint"])

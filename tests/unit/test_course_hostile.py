@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from fuzz_answers import Endless, Unprintable, nested
 
-from dplib import _course_verdict, course
-from dplib._time_limit import TooLong, time_limit
+from dplib.lessons import course
+from dplib.lessons.course import verdicts
+from dplib.lessons.course.time_limit import TooLong, time_limit
 
 STORED, FUNCTION, PROPERTY = "group-3", "hockey-3", "hockey-5"
 
@@ -119,7 +120,7 @@ def test_what_functions_return_is_looked_at_before_it_is_copied(large):
 
 
 def test_a_function_that_never_ends(monkeypatch):
-    monkeypatch.setattr(_course_verdict, "_PATIENCE", 0.2)
+    monkeypatch.setattr(verdicts, "_PATIENCE", 0.2)
     right, hint = course.verdict(course._exercise(FUNCTION), FUNCTION, endless)
     assert not right and "ended after 0.2 s" in hint
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dplib import course
+from dplib.lessons import course
 
 HALF = [0.5, 0.5]
 CROSS = [[0.5, 0.0], [0.0, 0.5], [-0.5, 0.0], [0.0, -0.5]]

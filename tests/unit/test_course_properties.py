@@ -7,8 +7,8 @@ import course_notebooks
 import notebook_tools as tools
 import pytest
 
-from dplib import _course_properties
-from dplib._course_verdict import verdict
+from dplib.lessons.course import properties
+from dplib.lessons.course.verdicts import verdict
 
 FOUND = [
     (solutions, exercise)
@@ -37,7 +37,7 @@ def test_the_example_has_the_property(solutions, exercise):
 
 def test_an_exercise_without_a_function_is_named():
     with pytest.raises(LookupError, match="no function coins_9 for the exercise coins-9"):
-        _course_properties.find("coins-9")
+        properties.find("coins-9")
 
 
 @pytest.mark.parametrize("identifier", IDS)

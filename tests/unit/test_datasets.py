@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from dplib import datasets
+from dplib.lessons import datasets
 
 NAMES = [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]
 PER_FILE = 6

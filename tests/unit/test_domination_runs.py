@@ -34,7 +34,7 @@ from property_cases import DIRECTIONS, answer, at_most, examples, logs
 from scipy import special, stats
 
 from dplib import MatrixMechanism, PoissonDPSGD, gaussian, matrices, renyi
-from dplib._few import Few
+from dplib.conditional.few import Few
 from dplib.mixtures import Mixture, binomial, product
 
 directions = st.sampled_from(DIRECTIONS)

@@ -18,7 +18,7 @@ def functions(module):
     """Public functions and classes that the module defines or takes over from private modules."""
     found = [value for name, value in vars(module).items() if not name.startswith("_") and callable(value)]
     homes = {value: getattr(value, "__module__", None) or "" for value in found}
-    return [value for value in found if homes[value] == module.__name__ or homes[value].startswith("dplib._")]
+    return [value for value in found if homes[value] == module.__name__ or homes[value].startswith(("dplib._", f"{module.__name__}."))]
 
 
 @pytest.mark.parametrize("name", dplib.__all__)

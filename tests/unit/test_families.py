@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dplib import NoBracketError, accounting, contour, lattice, mixtures
-from dplib._families import Family, Nodes
+from dplib.accounting.contour_nodes import Family, Nodes
 
 EPS = np.finfo(float).eps
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplib import MatrixMechanism, accounting, gaussian, matrices, mixtures, truth
-from dplib._few import Few, _largest_sums, _tuple_sums
+from dplib import MatrixMechanism, accounting, gaussian, matrices, mixtures
+from dplib.conditional.few import Few, _largest_sums, _tuple_sums
+from dplib.lessons import truth
 
 DIRECTIONS = ("remove", "add")
 

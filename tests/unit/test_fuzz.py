@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_cases import hostile
 
-from dplib import BallsInBins, Bracket, course, matrices, results
+from dplib import BallsInBins, Bracket, matrices, results
+from dplib.lessons import course
 
 # Of these modules a call may take a second.
 SLOW = ("accounting.", "audit.", "calibrate.", "contour.", "encoder_baselines.", "lattice.", "mechanisms.", "montecarlo.certify", "rare.", "truth.")

@@ -9,8 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dplib import _bins, _importance, _line, _proposal, _saddles, _streams, gaussian, matrices
-from dplib._importance import Estimator, block_task, estimate, run, solve_epsilon, solve_scale
+from dplib import gaussian, matrices
+from dplib._base import random_blocks
+from dplib.balls_in_bins import gram as _bins
+from dplib.balls_in_bins import importance_sampling, line_integral, proposal_remove, saddles
+from dplib.balls_in_bins.importance_sampling import (
+    Estimator,
+    block_task,
+    estimate,
+    run,
+    solve_epsilon,
+    solve_scale,
+)
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "bnb.json").read_text())["values"]
 SIDES = ("remove", "add")
@@ -48,7 +58,7 @@ def quadrature(gram, epsilon, side):
     rest = np.stack([across * z - a / 2, -across * z - d / 2], axis=1)
     beta = np.broadcast_to([first, second], rest.shape)
     level = math.log(2) + (epsilon if side == "remove" else -epsilon)
-    t, *_ = _line.crossing(rest, beta, level, np.inf)
+    t, *_ = line_integral.crossing(rest, beta, level, np.inf)
     sign = 1 if side == "remove" else -1
     from scipy.special import ndtr
 
@@ -124,7 +134,7 @@ def test_gradient_is_the_derivative_by_the_gram_matrix():
     gram = np.array([[1.5, 0.6], [0.6, 0.9]])
     for side in SIDES:
         estimator = Estimator(gram, 0.7, side)
-        slope = estimator.gradient(_streams.generator(0, (9,), 0), 16384) * math.exp(estimator.log_scale)
+        slope = estimator.gradient(random_blocks.generator(0, (9,), 0), 16384) * math.exp(estimator.log_scale)
         for i, j in ((0, 0), (0, 1), (1, 1)):
             step = np.zeros((2, 2))
             step[i, j] = step[j, i] = 1e-4
@@ -146,7 +156,7 @@ def test_standard_errors_cover(scale, epsilon, side, repeats):
     estimator = Estimator(gram, epsilon, side)
     scores = []
     for repeat in range(repeats):
-        blocks = np.array([estimator.block(_streams.generator(repeat, (8,), i), 128)[0] for i in range(8)])
+        blocks = np.array([estimator.block(random_blocks.generator(repeat, (8,), i), 128)[0] for i in range(8)])
         error = np.std(blocks, ddof=1) / math.sqrt(8)
         scores.append((np.mean(blocks) - math.exp(exact - estimator.log_scale)) / error)
     scores = np.array(scores)
@@ -184,15 +194,15 @@ def test_saddles_are_the_nearest_points_of_the_region():
     """[A-17] x = sum of the modes in proportion to the shares of the bins in w there: stationary on w = e^epsilon."""
     gram = _bins.gram(matrices.optimal_counting(128, bands=8), 128, 1) / 9
     level = 1.0 + math.log(128)
-    profile = _saddles.settled(gram, level, 128)
+    profile = saddles.settled(gram, level, 128)
     rest = np.broadcast_to(-gram.diagonal() / 2, profile.shape)
-    distance, shares, _, _ = _line.crossing(rest, profile @ gram, level, np.inf)
+    distance, shares, _, _ = line_integral.crossing(rest, profile @ gram, level, np.inf)
     inner = slice(20, 108)
     assert np.abs(shares - profile)[inner].max() < 2e-3
     # From single bins the same points are found as from clusters.
     assert np.abs(profile[:128] - profile[128:])[inner].max() < 0.01
     combination = profile[inner] * distance[inner, None]
-    axes, stretches = _saddles.axes(gram, combination, np.random.default_rng(0))
+    axes, stretches = saddles.axes(gram, combination, np.random.default_rng(0))
     for point, directions in zip(combination[::20], axes[::20]):
         assert directions @ gram @ directions.T == pytest.approx(np.eye(len(directions)), abs=1e-6)
         assert np.abs(directions @ gram @ point).max() < 1e-6
@@ -219,10 +229,10 @@ def test_far_tails_of_few_bands(sigma, known):
 def test_saddles_take_part_only_where_memory_allows(monkeypatch):
     gram = reference_gram(8)
     with_them = Estimator(gram, 2.0, "remove")
-    monkeypatch.setattr(_proposal, "_MANY", 1)
+    monkeypatch.setattr(proposal_remove, "_MANY", 1)
     without = Estimator(gram, 2.0, "remove")
-    assert _proposal.SADDLES in with_them.proposal.kinds
-    assert _proposal.SADDLES not in without.proposal.kinds
+    assert proposal_remove.SADDLES in with_them.proposal.kinds
+    assert proposal_remove.SADDLES not in without.proposal.kinds
     values = [run(each, samples=4096) for each in (with_them, without)]
     assert values[0].log_value == pytest.approx(
         values[1].log_value, abs=4 * math.hypot(values[0].relative_error, values[1].relative_error)
@@ -232,7 +242,7 @@ def test_saddles_take_part_only_where_memory_allows(monkeypatch):
 def test_tuples_that_look_ahead_have_the_same_mean_weight_and_less_spread():
     """[A-17] E_Q w^12 of 16 bands by both ways to draw, and for 3 modes of two bins from its formula."""
     gram = _bins.gram(matrices.optimal_counting(2048, bands=16), 128, 16) / 6.66**2
-    proposal = _proposal.RemoveProposal(gram, 1.0, np.random.default_rng(0))
+    proposal = proposal_remove.RemoveProposal(gram, 1.0, np.random.default_rng(0))
     assert proposal.ahead and 12 in proposal.kinds
     means, spreads = [], []
     for ahead in (False, True):
@@ -244,7 +254,7 @@ def test_tuples_that_look_ahead_have_the_same_mean_weight_and_less_spread():
     assert means[0] == pytest.approx(means[1], rel=4 * math.hypot(*spreads) / math.sqrt(4096))
     assert spreads[1] < spreads[0] / 2
     small = np.array([[0.6, 0.2], [0.2, 0.9]])
-    proposal = _proposal.RemoveProposal(small, 1.0, np.random.default_rng(0))
+    proposal = proposal_remove.RemoveProposal(small, 1.0, np.random.default_rng(0))
     proposal.ahead = True
     logs = proposal._draw(np.random.default_rng(1), 3, np.random.default_rng(2).random(8192))[1][-1]
     exact = np.mean([np.exp(small[i, j] + small[i, k] + small[j, k]) for i, j, k in np.ndindex(2, 2, 2)])
@@ -265,10 +275,10 @@ def test_few_bands_need_few_lines():
 
 def test_lines_are_limited(monkeypatch):
     """Where the lines do not suffice for the error that is asked for, the result has the error that it has."""
-    monkeypatch.setattr(_importance, "_MOST", 2**11)
+    monkeypatch.setattr(importance_sampling, "_MOST", 2**11)
     estimator = Estimator(reference_gram(9), REFERENCE[9]["eps"], "remove")
     found = run(estimator, relative_error=1e-5)
-    assert found.samples <= _importance._MOST and found.relative_error > 1e-5
+    assert found.samples <= importance_sampling._MOST and found.relative_error > 1e-5
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
@@ -379,7 +389,7 @@ def test_results_depend_on_the_seed_alone():
     assert estimate(gram, 1.0, "remove", seed=3) != estimate(gram, 1.0, "remove", seed=4)
     estimator = Estimator(gram, 1.0, "remove")
     task = pickle.loads(pickle.dumps(partial(block_task, estimator, 64)))
-    first, second = (call(_streams.generator(0, (3,), 5), 5) for call in (task, partial(block_task, estimator, 64)))
+    first, second = (call(random_blocks.generator(0, (3,), 5), 5) for call in (task, partial(block_task, estimator, 64)))
     assert np.array_equal(first, second)
 
 
@@ -413,16 +423,16 @@ def test_bad_input_is_refused_with_the_reason(call, kind, words):
 def test_lines_cross_once():
     """[A-17] Roots to 1e-8 in the loss; terms that do not grow; what lies beyond is exact at small distances."""
     rest, beta = RNG.normal(size=(50, 6)), RNG.random((50, 6))
-    t, shares, slope, excess = _line.crossing(rest, beta, 2.0, RNG.normal(size=50) * 5)
+    t, shares, slope, excess = line_integral.crossing(rest, beta, 2.0, RNG.normal(size=50) * 5)
     sums = np.log(np.sum(np.exp(rest + beta * t[:, None]), axis=1))
     assert np.all(np.abs(sums - 2.0) < 2e-8) and np.all(excess < 2e-8)
     assert np.sum(shares, axis=1) == pytest.approx(1) and slope == pytest.approx(np.sum(shares * beta, axis=1))
-    tiny = _line.loss_beyond(beta, shares, np.zeros(50), np.full(50, 1e-12))
+    tiny = line_integral.loss_beyond(beta, shares, np.zeros(50), np.full(50, 1e-12))
     assert tiny == pytest.approx(1e-12 * slope, rel=1e-10, abs=0)
     flat = np.array([[0.0, 1.0]])
-    t, _, _, excess = _line.crossing(np.array([[3.0, -5.0]]), flat, 2.0, np.zeros(1), _line.LOWEST)
+    t, _, _, excess = line_integral.crossing(np.array([[3.0, -5.0]]), flat, 2.0, np.zeros(1), line_integral.LOWEST)
     assert t[0] < -50 and excess[0] == pytest.approx(1.0)
-    far = _line.loss_beyond(np.array([[40.0, 1.0]]), np.array([[1e-30, 1.0]]), np.zeros(1), np.ones(1) * 3)
+    far = line_integral.loss_beyond(np.array([[40.0, 1.0]]), np.array([[1e-30, 1.0]]), np.zeros(1), np.ones(1) * 3)
     assert far[0] == pytest.approx(np.log(1e-30 * np.exp(120.0) + np.exp(3.0)))
 
 
@@ -433,12 +443,12 @@ def test_places_beyond_the_crossing_integrate_the_normal_law():
     shifts = (np.arange(2000) + 0.5) / 2000
     for crossed in (-6.0, -1.0, 0.0, 2.0, 5.0):
         low = np.full(2000, crossed)
-        distances, logs = _line.nodes(shifts, low, np.zeros(2000), low - 0.5, np.full(2000, 0.5))
+        distances, logs = line_integral.nodes(shifts, low, np.zeros(2000), low - 0.5, np.full(2000, 0.5))
         assert np.all(distances >= 0)
         assert np.mean(np.sum(np.exp(logs), axis=0)) == pytest.approx(ndtr(-crossed), rel=1e-3)
 
 
 def test_blocks_are_what_the_estimate_averages():
-    assert _importance.BLOCKS == 32
+    assert importance_sampling.BLOCKS == 32
     gram = np.array([[1.0, 0.3], [0.3, 1.0]])
     assert run(Estimator(gram, 1.0, "add"), samples=100).samples == 128

@@ -13,7 +13,7 @@ def test_import_does_not_load(package):
 
 
 def test_scipy_is_there_at_first_use():
-    from dplib._scipy import special
+    from dplib._base.lazy_scipy import special
 
     assert special.ndtr(0.0) == 0.5
     with pytest.raises(AttributeError):

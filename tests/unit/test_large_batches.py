@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dplib
-import dplib.one_step
+import dplib.lessons.one_step
 from dplib import accounting, gaussian, mixtures
 
 DELTA = 1e-5
@@ -145,15 +145,15 @@ def one_step_floor(q, rounds, epsilon, delta):
     k = np.arange(1, rounds + 1)
     p = stats.binom.sf(k - 1, rounds, q)
     k, p = k[p > delta], p[p > delta]
-    return (k / math.sqrt(rounds) * dplib.one_step.noise_multiplier(epsilon, delta, p)).max()
+    return (k / math.sqrt(rounds) * dplib.lessons.one_step.noise_multiplier(epsilon, delta, p)).max()
 
 
 def growth(q, epsilon, delta):
     """T_0, T_1, C_0 of [R-5.1], and the constant from T_1 on."""
     first = first_round(q, delta)
     later = max(first, 8 / q * math.log(2 / (1 - delta)))
-    half = q / 2 * dplib.one_step.noise_multiplier(epsilon, delta, (1 + delta) / 2)
-    once = dplib.one_step.noise_multiplier(epsilon, delta, 1 - (1 - q) ** first) / later
+    half = q / 2 * dplib.lessons.one_step.noise_multiplier(epsilon, delta, (1 + delta) / 2)
+    once = dplib.lessons.one_step.noise_multiplier(epsilon, delta, 1 - (1 - q) ** first) / later
     return first, later, min(half, once) ** 2, half**2
 
 
@@ -193,7 +193,7 @@ def test_a_sum_of_rounds_is_at_least_one_step(q, sigma, rounds, epsilon, place):
     p = float(stats.binom.sf(k - 1, rounds, q))
     if p < 1e-12:
         return
-    one = dplib.one_step.delta(epsilon, sigma * math.sqrt(rounds) / k, p)
+    one = dplib.lessons.one_step.delta(epsilon, sigma * math.sqrt(rounds) / k, p)
     if one > 1e-200:
         assert one <= dplib.PoissonDPSGD(sigma, q, rounds).delta(epsilon, "remove").upper * (1 + 1e-9)
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from oracle_cases import cases, pair
 
-from dplib import NoBracketError, _lattice_law, _lattice_sum, accounting, contour, gaussian, lattice, mixtures
+from dplib import NoBracketError, accounting, contour, gaussian, lattice, mixtures
+from dplib.accounting import lattice_composition, lattice_round
 
 COMPOSED = [c for c in cases("oracle") if c.rounds > 1 and not math.isinf(c.log_delta)]
 COMPOSED = [
@@ -45,8 +46,8 @@ PAIRS = {
 
 
 def law(mixture, direction, h, c=0.0):
-    step = _lattice_law.Step(mixture, 1, direction, math.log(1e-9))
-    return _lattice_law.Law(step, h, c)
+    step = lattice_round.Step(mixture, 1, direction, math.log(1e-9))
+    return lattice_round.Law(step, h, c)
 
 
 def curve(law, side, epsilon):
@@ -117,7 +118,7 @@ def test_repair_removes_every_negative_mass_and_lowers_the_curve():
         miss = merged * np.expm1(shift)
         exact = merged * np.exp(shift)
         truth = exact @ np.maximum(-np.expm1(np.subtract.outer(epsilon, losses + shift).T), 0)
-        fixed = _lattice_law.repair(merged.copy(), miss.copy(), h, 0.0)
+        fixed = lattice_round.repair(merged.copy(), miss.copy(), h, 0.0)
         assert np.all(fixed >= 0)
         got = fixed @ np.maximum(-np.expm1(np.subtract.outer(epsilon, losses).T), 0)
         assert np.all(got <= truth + 1e-12)
@@ -141,10 +142,10 @@ def test_infinite_losses_of_all_rounds_count_in_the_upper_bound_alone():
     parts = [(PAIRS["uneven"], 3), (PAIRS["group"], 5)]
     solver = lattice._Solver(parts, "remove", epsilon=2.0)
     solver._choose_period()
-    laws = [_lattice_law.Law(step, 0.05, solver.c) for step in solver.steps]
-    before = [_lattice_sum.Sum(laws, side, solver.period, solver._moment).log_bound(2.0) for side in ("upper", "lower")]
+    laws = [lattice_round.Law(step, 0.05, solver.c) for step in solver.steps]
+    before = [lattice_composition.Sum(laws, side, solver.period, solver._moment).log_bound(2.0) for side in ("upper", "lower")]
     laws[0].log_infinite, laws[1].log_infinite = math.log(1e-3), math.log(2e-3)
-    after = [_lattice_sum.Sum(laws, side, solver.period, solver._moment).log_bound(2.0) for side in ("upper", "lower")]
+    after = [lattice_composition.Sum(laws, side, solver.period, solver._moment).log_bound(2.0) for side in ("upper", "lower")]
     assert math.exp(after[0]) == pytest.approx(math.exp(before[0]) + 3 * 1e-3 + 5 * 2e-3, rel=1e-6)
     assert after[1] == before[1]
 
@@ -175,7 +176,7 @@ def test_the_window_leaves_the_stated_mass_outside():
     """Also with components far below the mass that may be left out."""
     mixture = mixtures.binomial(64, 0.01, 0.5)
     margin = 15.0
-    step = _lattice_law.Step(mixture, 2000, "remove", math.log(1e-6), margin)
+    step = lattice_round.Step(mixture, 2000, "remove", math.log(1e-6), margin)
     most = math.log(1e-6) - math.log(2000) - margin
     assert most - 1 < step.log_high_tail <= most
     assert -51 < step.log_low_tail <= -50
@@ -227,7 +228,7 @@ def composed(mixture, rounds):
     solver = lattice._Solver([(mixture, rounds)], "remove", log_delta=math.log(1e-6))
     solver._choose_period()
     h = 0.05 * float(np.ptp(mixture.log_ratio(np.array([-1.0, 1.0]))))
-    laws = [_lattice_law.Law(s, h, solver.c) for s in solver.steps]
+    laws = [lattice_round.Law(s, h, solver.c) for s in solver.steps]
     return solver, laws
 
 
@@ -235,9 +236,9 @@ def test_both_ways_to_sum_agree(monkeypatch):
     """[A-7] Frequencies in closed form, and the masses of the inverse transform."""
     solver, laws = composed(PAIRS["group"], 200)
     epsilons = solver.rough_epsilon * np.array([0.9, 0.97, 1.0, 1.1])
-    series = _lattice_sum.Sum(laws, "upper", solver.period, solver._moment)
-    monkeypatch.setattr(_lattice_sum, "_SERIES", 0)
-    masses = _lattice_sum.Sum(laws, "upper", solver.period, solver._moment)
+    series = lattice_composition.Sum(laws, "upper", solver.period, solver._moment)
+    monkeypatch.setattr(lattice_composition, "_SERIES", 0)
+    masses = lattice_composition.Sum(laws, "upper", solver.period, solver._moment)
     assert type(series.values) is not type(masses.values)
     for epsilon in epsilons:
         assert series.log_bound(epsilon) == pytest.approx(masses.log_bound(epsilon), abs=1e-10)
@@ -246,9 +247,9 @@ def test_both_ways_to_sum_agree(monkeypatch):
 @pytest.mark.parametrize("side", ["upper", "lower"])
 def test_a_low_band_agrees_with_the_whole_transform(monkeypatch, side):
     solver, laws = composed(PAIRS["sampled"], 100_000)
-    whole = _lattice_sum.Sum(laws, side, solver.period, solver._moment)
-    monkeypatch.setattr(_lattice_sum, "_FOLD", 4096)
-    band = _lattice_sum.Sum(laws, side, solver.period, solver._moment)
+    whole = lattice_composition.Sum(laws, side, solver.period, solver._moment)
+    monkeypatch.setattr(lattice_composition, "_FOLD", 4096)
+    band = lattice_composition.Sum(laws, side, solver.period, solver._moment)
     assert whole.size == band.size > 4096
     assert len(band.values.frequencies) < 300
     for epsilon in solver.rough_epsilon * np.array([0.9, 1.0, 1.05]):
@@ -257,15 +258,15 @@ def test_a_low_band_agrees_with_the_whole_transform(monkeypatch, side):
 
 def test_the_band_bounds_the_frequencies_beyond_it(monkeypatch):
     """Every frequency of the whole transform above the band is below the stated size."""
-    monkeypatch.setattr(_lattice_sum, "_FOLD", 1024)
+    monkeypatch.setattr(lattice_composition, "_FOLD", 1024)
     solver, laws = composed(PAIRS["group"], 3_000)
-    total = _lattice_sum.Sum(laws, "upper", solver.period, solver._moment)
+    total = lattice_composition.Sum(laws, "upper", solver.period, solver._moment)
     [one] = laws
     masses = one.upper / one.upper.sum()
     centre = int(round(float(np.arange(len(masses)) @ masses)))
     total.rows = [(masses, centre, 3_000, 1e-13)]
     count = total._band_width()
-    transform = np.fft.rfft(_lattice_sum._wrapped(masses, centre, total.size))
+    transform = np.fft.rfft(lattice_composition._wrapped(masses, centre, total.size))
     assert count < len(transform) / 2
     with np.errstate(divide="ignore"):
         assert 3_000 * np.log(np.abs(transform[count:])).max() < -45
@@ -277,7 +278,7 @@ def test_the_low_band_in_long_arithmetic():
     masses = rng.random(5000) ** 8
     masses /= masses.sum()
     size, centre, frequencies = 12_000_017, 1234, np.array([0, 1, 7, 400, 3999])
-    found = _lattice_sum._low_band(masses, centre, size, frequencies)
+    found = lattice_composition._low_band(masses, centre, size, frequencies)
     with mpmath.workdps(30):
         for k, value in zip(frequencies.tolist(), found):
             turn = lambda i, k=k: mpmath.expjpi(-2 * mpmath.mpf(k * (i - centre)) / size)
@@ -293,9 +294,9 @@ def test_a_lattice_too_long_is_made_coarser():
 
 
 def test_a_step_too_coarse_for_the_tilt_is_refused():
-    step = _lattice_law.Step(PAIRS["group"], 1, "remove", math.log(1e-9))
+    step = lattice_round.Step(PAIRS["group"], 1, "remove", math.log(1e-9))
     with pytest.raises(NoBracketError, match="too coarse for its tilt"):
-        _lattice_law.Law(step, 10.0, 100.0)
+        lattice_round.Law(step, 10.0, 100.0)
 
 
 @pytest.mark.parametrize("T, sigma, q, k", [(2_000, 0.5, 0.01, 64), (1_000_000, 0.5, 0.01, 64), (1_000_000, 1.0, 0.01, 64)])
@@ -405,10 +406,10 @@ def test_added_losses_that_nothing_can_make_up_for_are_not_summed():
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_panels_cover_the_window_in_any_number_of_parts(direction, size, monkeypatch):
-    step = _lattice_law.Step(PAIRS["group"], 1, direction, math.log(1e-9))
+    step = lattice_round.Step(PAIRS["group"], 1, direction, math.log(1e-9))
     h = 0.3
     [(whole, _)] = step.panels(h, 0.0)
-    monkeypatch.setattr(_lattice_law, "_CUTS", size)
+    monkeypatch.setattr(lattice_round, "_CUTS", size)
     parts = [edges for edges, _ in step.panels(h, 0.0)]
     assert parts[0][0] == step.u_low and parts[-1][-1] == step.u_high
     assert all(first[-1] == second[0] for first, second in zip(parts, parts[1:]))
@@ -423,8 +424,8 @@ def test_repair_of_tilted_masses_is_the_tilt_of_repaired_masses():
     for _ in range(20):
         merged = rng.random(40) ** 2 + 0.1
         miss = merged * np.expm1(rng.uniform(-0.3, 0.3, 40) * h)
-        plain = _lattice_law.repair(merged, miss, h, 0.0)
-        assert np.allclose(_lattice_law.repair(merged * tilt, miss * tilt, h, c), plain * tilt, rtol=1e-9, atol=1e-12 * tilt)
+        plain = lattice_round.repair(merged, miss, h, 0.0)
+        assert np.allclose(lattice_round.repair(merged * tilt, miss * tilt, h, c), plain * tilt, rtol=1e-9, atol=1e-12 * tilt)
 
 
 def test_frequencies_left_out_count_as_zero():
@@ -435,7 +436,7 @@ def test_frequencies_left_out_count_as_zero():
     power[[0, -1]] = power[[0, -1]].real
     for left in ([10], [3, 4, 20], list(range(5, 25))):
         frequencies = np.delete(np.arange(33), left)
-        series, masses = (kind(frequencies, power[frequencies], size, c, h) for kind in (_lattice_sum._Series, _lattice_sum._Masses))
+        series, masses = (kind(frequencies, power[frequencies], size, c, h) for kind in (lattice_composition._Series, lattice_composition._Masses))
         for n, rest in ((0, 0.0), (17, 0.03), (60, h)):
             assert masses.at(n, rest) == pytest.approx(series.at(n, rest), rel=1e-11, abs=1e-12)
 
@@ -444,9 +445,9 @@ def test_frequencies_left_out_count_as_zero():
 def test_the_rounding_allowance_covers_the_error_of_tilted_masses(c):
     """The exponent c * loss rounds in proportion to its size: a cell's tilted Q-mass against long arithmetic."""
     mixture, h = mixtures.Mixture([0.5, 1.0], [0.5, 0.5], 2.0), 0.0625
-    step = _lattice_law.Step(mixture, 1, "remove", -700.0)
-    one = _lattice_law.Law(step, h, c)
-    allowance = _lattice_sum.rounding(one, 2**12)
+    step = lattice_round.Step(mixture, 1, "remove", -700.0)
+    one = lattice_round.Law(step, h, c)
+    allowance = lattice_composition.rounding(one, 2**12)
     with mpmath.workdps(40):
         atoms = [(mpmath.mpf(float(a)), mpmath.mpf(float(p))) for a, p in zip(mixture.shifts, mixture.probabilities)]
         loss = lambda u: mpmath.log(mpmath.fsum(p * mpmath.exp(a * (u - a / 2)) for a, p in atoms))
@@ -484,8 +485,8 @@ def test_runs_with_a_large_loss_are_summed_without_the_others(side, q, rounds, s
     solver.split = share * epsilon
     solver._aim_tilt()
     solver._choose_period()
-    one = _lattice_law.Law(solver.steps[0], solver.reach / 3000, solver.c)
-    found = _lattice_sum.Sum([one], side, solver.period, solver._end_moment, solver.split).log_bound(epsilon)
+    one = lattice_round.Law(solver.steps[0], solver.reach / 3000, solver.c)
+    found = lattice_composition.Sum([one], side, solver.period, solver._end_moment, solver.split).log_bound(epsilon)
     masses = getattr(one, side) * np.exp(one.scale - one.c * one.losses())
     above, below = by_number_of_jumps(masses, one.index_above(solver.split), rounds)
     losses = rounds * one.losses()[0] + one.h * np.arange(len(above))
@@ -504,9 +505,9 @@ def test_what_is_left_out_is_bounded():
     mixture, rounds = mixtures.binomial(1, 0.05, 1.0), 40
     solver = lattice._Solver([(mixture, rounds)], "remove", epsilon=1.0, aim=1e-3)
     solver._choose_period()
-    one = _lattice_law.Law(solver.steps[0], solver.reach / 2000, solver.c)
+    one = lattice_round.Law(solver.steps[0], solver.reach / 2000, solver.c)
     for split in (0.02, 0.1, 0.4):
-        total = _lattice_sum.Sum([one], "upper", solver.period, solver._end_moment, split)
+        total = lattice_composition.Sum([one], "upper", solver.period, solver._end_moment, split)
         masses = (one.upper * np.exp(one.scale - one.c * one.losses()))[: one.index_above(split)]
         below = np.ones(1)
         for _ in range(rounds):

@@ -13,6 +13,7 @@ import pytest
 import stamps
 
 import dplib
+from dplib import lessons
 
 ROOT = library_files.ROOT
 PLANTED = '"""Nothing."""\n\n\ndef planted():\n    """Nothing."""\n'
@@ -33,17 +34,19 @@ def copy(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "dplib", tmp_path / "dplib", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests" / "unit", tmp_path / "tests" / "unit", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(library_files, "ROOT", tmp_path)
-    monkeypatch.setattr(dplib, "__path__", [*dplib.__path__, str(tmp_path / "dplib")])
+    for package in (dplib, lessons):
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path.joinpath(*package.__name__.split(".")))])
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
     monkeypatch.setattr(sys, "path", list(sys.path))
     return tmp_path
 
 
 def plant(copy):
+    (copy / "dplib" / "lessons" / "planted.py").write_text(PLANTED)
     room = copy / "dplib" / "rooms"
     room.mkdir()
     (room / "__init__.py").write_text('"""A room."""\n')
-    (room / "planted.py").write_text(PLANTED)
+    (room / "inner.py").write_text(PLANTED)
 
 
 def test_digests_of_the_source_change(copy, monkeypatch):
@@ -61,10 +64,10 @@ def test_digests_of_the_source_change(copy, monkeypatch):
 
 def test_public_modules_are_listed(copy):
     before = library_files.public_modules()
-    assert before[0] == "dplib" and "dplib.studies" in before and "dplib.gaussian" in before
+    assert before[0] == "dplib" and "dplib.lessons.studies" in before and "dplib.gaussian" in before
     assert not any("_" in part[0] for name in before for part in name.split("."))
     plant(copy)
-    assert set(library_files.public_modules()) - set(before) == {"dplib.rooms", "dplib.rooms.planted"}
+    assert set(library_files.public_modules()) - set(before) == {"dplib.rooms", "dplib.lessons.planted"}
     (copy / "dplib" / "_hidden").mkdir()
     (copy / "dplib" / "_hidden" / "planted.py").write_text(PLANTED)
     assert "dplib._hidden.planted" not in library_files.public_modules()
@@ -74,18 +77,18 @@ def test_pages_examples_and_fuzz_ask_for_it(copy):
     page = tool("tests/unit/test_library_page.py")
     page.test_every_module_is_on_the_page()
     plant(copy)
-    with pytest.raises(AssertionError, match="dplib.rooms.planted"):
+    with pytest.raises(AssertionError, match="dplib.lessons.planted"):
         page.test_every_module_is_on_the_page()
     examples = tool("tests/unit/test_examples.py")
     [names] = [mark.args[1] for mark in examples.test_every_public_module_has_an_example.pytestmark]
-    assert "dplib.rooms.planted" in names
-    with pytest.raises(AssertionError, match="dplib.rooms.planted"):
-        examples.test_every_public_module_has_an_example("dplib.rooms.planted")
-    assert "rooms.planted.planted" in fuzz_cases.public_functions()
-    assert "dplib.rooms.planted" in docstrings.public_modules(copy)
-    assert list(docstrings.members("dplib.rooms.planted")) == ["planted"]
+    assert "dplib.lessons.planted" in names
+    with pytest.raises(AssertionError, match="dplib.lessons.planted"):
+        examples.test_every_public_module_has_an_example("dplib.lessons.planted")
+    assert "planted.planted" in fuzz_cases.public_functions()
+    assert "dplib.lessons.planted" in docstrings.public_modules(copy)
+    assert list(docstrings.members("dplib.lessons.planted")) == ["planted"]
 
 
 def test_stamps_know_it(copy):
     plant(copy)
-    assert copy / "dplib" / "rooms" / "planted.py" in stamps.contents(copy)
+    assert copy / "dplib" / "rooms" / "inner.py" in stamps.contents(copy)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from dplib import _lognormal, _lognormal_grid, gaussian
-from dplib._lognormal import FLOOR, bracket, epsilon_bracket
+from dplib import gaussian
+from dplib.balls_in_bins import lognormal_grid, lognormal_sum
+from dplib.balls_in_bins.lognormal_sum import FLOOR, bracket, epsilon_bracket
 from dplib.results import Bracket, NoBracketError
 
 SIDES = ("remove", "add")
@@ -151,8 +152,8 @@ def test_refinement_narrows_both_ends(side):
     log_plain = gaussian.log_delta(1.1, 0.7)
     ends = []
     for cells in (64, 128, 256, 512, 1024):
-        plan = _lognormal._Plan(24, 1.21, 0.7, side, log_plain)
-        ends.append(_lognormal._evaluate(plan, cells)[:2])
+        plan = lognormal_sum._Plan(24, 1.21, 0.7, side, log_plain)
+        ends.append(lognormal_sum._evaluate(plan, cells)[:2])
     lowers, uppers = np.array(ends).T
     assert np.all(np.diff(uppers) < 1e-12 * uppers[0]) and np.all(np.diff(lowers) > -1e-12)
     widths = uppers - lowers
@@ -209,8 +210,8 @@ def test_remove_is_never_below_add():
 
 @pytest.mark.parametrize("side", SIDES)
 def test_mass_and_mean_are_kept(side):
-    plan = _lognormal._Plan(24, 1.21, 0.7, side, gaussian.log_delta(1.1, 0.7))
-    law = _lognormal_grid.Law(plan, 777)
+    plan = lognormal_sum._Plan(24, 1.21, 0.7, side, gaussian.log_delta(1.1, 0.7))
+    law = lognormal_grid.Law(plan, 777)
     x = np.arange(law.first, law.last + 1) / law.cells
     untilt = np.exp(law.log_moment - plan.sign * plan.theta * x)
     low, high = (law.z_low, law.z_high)
@@ -226,9 +227,9 @@ def test_mass_and_mean_are_kept(side):
 @pytest.mark.parametrize("side", SIDES)
 def test_transform_against_direct_convolution(side):
     """The allowance for rounding covers the difference from sums without a transform."""
-    plan = _lognormal._Plan(6, 0.8, 0.9, side, gaussian.log_delta(math.sqrt(0.8), 0.9), 1e-7)
-    law = _lognormal_grid.Law(plan, 50)
-    total = _lognormal_grid.Sum(law)
+    plan = lognormal_sum._Plan(6, 0.8, 0.9, side, gaussian.log_delta(math.sqrt(0.8), 0.9), 1e-7)
+    law = lognormal_grid.Law(plan, 50)
+    total = lognormal_grid.Sum(law)
     size = total.size
     mass, defect = np.ones(1), np.ones(1)
     for i in range(6):
@@ -249,7 +250,7 @@ def test_transform_against_direct_convolution(side):
 def test_linear_part():
     """E(S - K; some X_j > K) for b = 2 by quadrature."""
     d, epsilon = 2.0, 1.0
-    plan = _lognormal._Plan(2, d, epsilon, "remove", gaussian.log_delta(math.sqrt(d), epsilon))
+    plan = lognormal_sum._Plan(2, d, epsilon, "remove", gaussian.log_delta(math.sqrt(d), epsilon))
     strike = 2 * math.exp(epsilon)
     x, w = nodes(d, strike)
     first = one_left(np.array(strike), d, "remove") + 1 * special.ndtr(
@@ -264,12 +265,12 @@ def test_linear_part():
 def test_one_jump_is_enough(monkeypatch):
     """Where one large X_j decides, f is linear from below the strike on: the same values, with smaller grids."""
     request = (128, 0.45, 0.25, "remove")
-    plan = lambda: _lognormal._Plan(*request, gaussian.log_delta(math.sqrt(0.45), 0.25))
+    plan = lambda: lognormal_sum._Plan(*request, gaussian.log_delta(math.sqrt(0.45), 0.25))
     assert plan().z_jump < plan().z_strike and plan().linear
     answer = bracket(*request, 1e-5)
     narrow = bracket(1024, 0.625, 0.25, "remove")
     assert narrow.upper < 1.1e-12
-    monkeypatch.setattr(_lognormal._Plan, "_jump", lambda self: self.z_strike)
+    monkeypatch.setattr(lognormal_sum._Plan, "_jump", lambda self: self.z_strike)
     assert plan().z_jump == plan().z_strike
     other = bracket(*request, 1e-5)
     assert answer.lower <= other.upper and other.lower <= answer.upper
@@ -280,7 +281,7 @@ def test_one_jump_is_enough(monkeypatch):
 def test_what_a_jump_misses():
     """The bound on E[(1 - S)_+; some X_j large] by sampling, at a level where it can be seen."""
     b, d, epsilon = 64, 1.0, 0.1
-    plan = _lognormal._Plan(b, d, epsilon, "remove", gaussian.log_delta(1.0, epsilon))
+    plan = lognormal_sum._Plan(b, d, epsilon, "remove", gaussian.log_delta(1.0, epsilon))
     rng = np.random.default_rng(8)
     z = rng.standard_normal((60_000, b))
     total = np.exp(z - 0.5).sum(axis=1) / (b * math.exp(epsilon))
@@ -298,22 +299,22 @@ def test_what_a_jump_misses():
 def test_what_is_outside_the_window(request_, side):
     """[A-16] Tails by panels lie above the quadrature, by less than a half; the cut is a bound and negligible."""
     bins, d, epsilon = request_
-    plan = _lognormal._Plan(*request_, side, gaussian.log_delta(math.sqrt(d), epsilon))
+    plan = lognormal_sum._Plan(*request_, side, gaussian.log_delta(math.sqrt(d), epsilon))
     whole = plan.log_moment(plan.theta)[0]
     for tails in (plan.log_left[-1], plan.log_right[0]):
         assert whole <= tails <= whole + math.log(1.5)
-    law = _lognormal_grid.Law(plan, plan.cells(1e-3))
+    law = lognormal_grid.Law(plan, plan.cells(1e-3))
     cut = np.logaddexp(plan.log_left[law.low], plan.log_right[law.high])
     # One coordinate outside, the others anywhere: Chernoff at theta, e^(theta y) >= e theta y.
     logs = math.log(bins) + cut + (bins - 1) * np.logaddexp(law.log_moment, cut)
     chernoff = logs - plan.sign * plan.theta - 1 - math.log(plan.theta)
-    assert chernoff <= plan.log_cut(law) <= plan.log_answer - _lognormal._CUT + 1
+    assert chernoff <= plan.log_cut(law) <= plan.log_answer - lognormal_sum._CUT + 1
 
 
 def test_what_remove_loses_beyond_a_level():
     """[A-16] E[S; some Z_j > z] = b E X (1 - q p^(b-1)), with p = P(Z <= z) and q = P(Z <= z - root)."""
     for bins, d, z in ((2, 0.01, 4.0), (3, 0.04, 5.0), (10, 1.0, 6.0)):
-        plan = _lognormal._Plan(bins, d, 0.5, "remove", gaussian.log_delta(math.sqrt(d), 0.5))
+        plan = lognormal_sum._Plan(bins, d, 0.5, "remove", gaussian.log_delta(math.sqrt(d), 0.5))
         log_p, log_q = special.log_ndtr(z), special.log_ndtr(z - math.sqrt(d))
         exact = math.log(bins) + plan.log_mean + math.log(-math.expm1(log_q + (bins - 1) * log_p))
         assert exact <= plan.log_beyond(z) <= exact + 1e-4
@@ -392,6 +393,6 @@ def test_bad_delta():
 def test_ends_of_epsilon_are_confirmed_by_wide_brackets():
     """The upper end of delta's bracket is below delta at the upper epsilon, its lower end above at the lower one."""
     at = lambda epsilon, tolerance: Bracket(0.8 * math.exp(-epsilon), 1.2 * math.exp(-epsilon), "a stand-in")
-    found = _lognormal._confirmed(at, math.exp(-2), 2.0, 1e-6, 1e-3)
+    found = lognormal_sum._confirmed(at, math.exp(-2), 2.0, 1e-6, 1e-3)
     assert at(found.upper, 1e-6).upper <= math.exp(-2) <= at(found.lower, 1e-6).lower
     assert found.width < 1

@@ -13,7 +13,6 @@ import pytest
 from dplib import (
     MatrixMechanism,
     PoissonDPSGD,
-    _composed_rows,
     accounting,
     calibrate,
     conditional,
@@ -21,8 +20,9 @@ from dplib import (
     matrices,
     mechanisms,
     mixtures,
-    truth,
 )
+from dplib.conditional import compose as _composed_rows
+from dplib.lessons import truth
 from dplib.results import Bracket, NoBracketError, UpperBound
 
 DATA = json.loads((Path(__file__).resolve().parents[1] / "data" / "mmcc.json").read_text(encoding="utf-8"))

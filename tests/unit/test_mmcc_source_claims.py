@@ -11,7 +11,8 @@ import pytest
 from library_files import python_files
 from scipy import stats
 
-from dplib import MatrixMechanism, accounting, conditional, matrices, truth
+from dplib import MatrixMechanism, accounting, conditional, matrices
+from dplib.lessons import truth
 
 ROOT = Path(__file__).resolve().parents[2]
 DELTA = 1e-6

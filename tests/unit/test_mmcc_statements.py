@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dplib import MatrixMechanism, PoissonDPSGD, accounting, conditional, matrices, mixtures, truth
+from dplib import MatrixMechanism, PoissonDPSGD, accounting, conditional, matrices, mixtures
+from dplib.lessons import truth
 
 DIRECTIONS = ("remove", "add")
 

@@ -311,13 +311,13 @@ def test_part_above_the_strike_in_closed_form():
 
 def test_range_of_the_weights_by_enumeration():
     """[A-15] The library's bound on rho is at least the largest rho of all compositions, for its own weights."""
-    from dplib import _range
+    from dplib.balls_in_bins import tuple_law
 
     rng = np.random.default_rng(6)
     for _ in range(60):
         bins, kappa = int(rng.integers(2, 6)), int(rng.integers(2, 8))
         gram = _random_gram(bins, rng)
-        law = _range.fit(_range.Shares(gram, kappa), kappa)
+        law = tuple_law.fit(tuple_law.Shares(gram, kappa), kappa)
         shares = np.array(_compositions(kappa, bins)) / kappa
         pull = shares @ gram
         spread = np.sum(pull * shares, axis=1)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplib import _betting, gaussian, montecarlo
+from dplib import gaussian, montecarlo
+from dplib.balls_in_bins import confidence_bounds
 from dplib.results import Estimate
 
 # Two orthogonal modes of norm 1 at epsilon = 0.5: delta by quadrature.
@@ -255,4 +256,4 @@ def test_bad_thresholds_are_named(threshold, final):
 def test_the_bound_of_the_upper_ends_is_the_one_of_the_rule():
     """The two uses of the same inequality meet: a mean at the threshold has the upper end `final`."""
     samples = montecarlo.verification_samples(8e-3, 1e-2)
-    assert _betting.chernoff_hoeffding(8e-3, samples, 1e-2) == pytest.approx(1e-2, rel=1e-3)
+    assert confidence_bounds.chernoff_hoeffding(8e-3, samples, 1e-2) == pytest.approx(1e-2, rel=1e-3)

@@ -8,7 +8,8 @@ import pytest
 from mpmath import mp, mpf
 from scipy import optimize, special, stats
 
-from dplib import gaussian, mixtures, one_step
+from dplib import gaussian, mixtures
+from dplib.lessons import one_step
 
 DELTA = 1e-5
 

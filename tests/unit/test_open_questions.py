@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from dplib import matrices, mixtures, truth, utility
+from dplib import matrices, mixtures, utility
+from dplib.lessons import truth
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "open_questions.md"
 VERDICTS = ("**answered**", "**in part**", "**open**")

@@ -9,8 +9,10 @@ from scipy import special
 from scipy.optimize import brentq
 
 import dplib
-from dplib import _bins, _streams, gaussian, matrices, optimize, utility
-from dplib._moving import MovingLines
+from dplib import gaussian, matrices, optimize, utility
+from dplib._base import random_blocks
+from dplib.balls_in_bins import gram as _bins
+from dplib.optimize.moving_lines import MovingLines
 
 TARGET = {"epsilon": 1.0, "delta": 1e-4, "batches_per_epoch": 8, "epochs": 4}
 
@@ -21,7 +23,7 @@ def found():
 
 
 def moving(gram, sigma, epsilon=1.0, count=512):
-    rng = _streams.generator(5, (9,), 0)
+    rng = random_blocks.generator(5, (9,), 0)
     return MovingLines(gram / sigma**2, epsilon, rng, count)
 
 

@@ -10,7 +10,7 @@ import pytest
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from dplib import plotting
+from dplib.lessons import plotting
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def contrast(first, second):
 
 
 def test_importing_the_module_does_not_import_matplotlib():
-    code = "import sys, dplib.plotting; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, dplib.lessons.plotting; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

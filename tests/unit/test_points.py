@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from dplib import _points
+from dplib.balls_in_bins import points
 
 
 @pytest.mark.parametrize(("size", "dimensions"), [(1, 1), (32, 3), (512, 130), (700, 20)])
 def test_points_fill_every_interval(size, dimensions):
     """Without the jitter, up to 1 / size, 2^m points have one in each of 2^m intervals, in every coordinate."""
-    values = _points.points(np.random.default_rng(1), size, dimensions)
+    values = points.points(np.random.default_rng(1), size, dimensions)
     assert values.shape == (size, dimensions)
     assert np.all((values > 0) & (values < 1))
     if size == 512:
@@ -19,11 +19,11 @@ def test_points_fill_every_interval(size, dimensions):
 
 
 def test_parts_make_up_the_whole():
-    whole = _points.points(np.random.default_rng(2), 1200, 5)
-    parts = list(_points.cubes(np.random.default_rng(2), 1200, 5))
+    whole = points.points(np.random.default_rng(2), 1200, 5)
+    parts = list(points.cubes(np.random.default_rng(2), 1200, 5))
     assert [len(part) for part in parts] == [512, 512, 176]
     assert np.array_equal(np.concatenate(parts), whole)
-    assert not np.array_equal(whole, _points.points(np.random.default_rng(3), 1200, 5))
+    assert not np.array_equal(whole, points.points(np.random.default_rng(3), 1200, 5))
 
 
 def test_means_are_unbiased_and_their_errors_honest():
@@ -35,7 +35,7 @@ def test_means_are_unbiased_and_their_errors_honest():
     exact = {"late": 1.3179021514544038, "leading": 1.5 - 0.5 / 6.283185307179586}
     for name, function in functions.items():
         means = np.array(
-            [np.mean(function(_points.points(np.random.default_rng(seed), 128, 28))) for seed in range(400)]
+            [np.mean(function(points.points(np.random.default_rng(seed), 128, 28))) for seed in range(400)]
         )
         scores = (means.reshape(40, 10).mean(axis=1) - exact[name]) / (
             means.reshape(40, 10).std(axis=1, ddof=1) / np.sqrt(10)
@@ -47,5 +47,5 @@ def test_means_are_unbiased_and_their_errors_honest():
 
 
 def test_reversed_bits():
-    assert list(_points._reversed_bits(0, 4)) == [0, 2**31, 2**30, 2**31 + 2**30]
-    assert list(_points._reversed_bits(2**31, 1)) == [1]
+    assert list(points._reversed_bits(0, 4)) == [0, 2**31, 2**30, 2**31 + 2**30]
+    assert list(points._reversed_bits(2**31, 1)) == [1]

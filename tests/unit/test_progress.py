@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from dplib._progress import Checkpoint, bar
+from dplib._base.checkpoints import Checkpoint, bar
 
 ARGUMENTS = {
     "kind": "test",

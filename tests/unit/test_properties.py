@@ -28,8 +28,8 @@ from property_cases import (
 from scipy import special
 
 from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, gaussian, renyi
-from dplib._lattice_law import Law, Step
-from dplib._lattice_sum import Sum
+from dplib.accounting.lattice_composition import Sum
+from dplib.accounting.lattice_round import Law, Step
 from dplib.mixtures import Mixture, VectorMixture, binomial, dominates
 
 directions = st.sampled_from(DIRECTIONS)

@@ -9,13 +9,13 @@ from property_cases import DIRECTIONS, agree, answer, at_most, examples, logs
 from scipy import special, stats
 
 from dplib import BallsInBins, MatrixMechanism, PoissonDPSGD, conditional, gaussian, matrices, montecarlo
-from dplib import _betting as betting
-from dplib import _certificate as certificate
-from dplib import _exact_bins as exact_bins
-from dplib import _lognormal as lognormal
-from dplib import _row_law as row_law
-from dplib import _tails as tails
-from dplib import _tuples as tuples
+from dplib.balls_in_bins import certificate
+from dplib.balls_in_bins import confidence_bounds as betting
+from dplib.balls_in_bins import exact as exact_bins
+from dplib.balls_in_bins import lognormal_sum as lognormal
+from dplib.balls_in_bins import tuple_sampler as tuples
+from dplib.conditional import row_laws as row_law
+from dplib.conditional import tails
 from dplib.mixtures import Mixture
 from dplib.results import Bracket
 

@@ -11,7 +11,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dplib import _bins, _jax, _published, gaussian, matrices, montecarlo, optimize, published, utility
+from dplib import gaussian, matrices, montecarlo, optimize, published, utility
+from dplib._base import lazy_jax
+from dplib.balls_in_bins import gram as _bins
+from dplib.optimize import jax_draws
 from dplib.results import NoBracketError
 
 jax = pytest.importorskip("jax")
@@ -90,7 +93,7 @@ def test_noise_where_few_draws_matter():
 
 
 def test_a_search_that_does_not_end_says_so(monkeypatch):
-    monkeypatch.setattr(_published, "_MOST_PASSES", 1)
+    monkeypatch.setattr(jax_draws, "_MOST_PASSES", 1)
     with pytest.raises(NoBracketError, match="not found"):
         published.noise(GRAM, 1.0, 1e-2, samples=MANY)
 
@@ -98,7 +101,7 @@ def test_a_search_that_does_not_end_says_so(monkeypatch):
 def test_draws_made_anew_in_each_pass(monkeypatch):
     """Where they would take too much memory; the same numbers."""
     kept = published.noise(GRAM, 1.0, 1e-2, samples=MANY)
-    monkeypatch.setattr(_published, "_KEPT", 0)
+    monkeypatch.setattr(jax_draws, "_KEPT", 0)
     assert published.noise(GRAM, 1.0, 1e-2, samples=MANY).value == pytest.approx(kept.value, rel=1e-12)
 
 
@@ -208,15 +211,15 @@ def penalised(c, sigma):
 )
 def test_gradient_of_the_objective(family, objective, monkeypatch):
     """[N-grad] Chain rule through family, encoder, modes, root and objective: finite differences, same draws."""
-    from dplib import _encoder_families
+    from dplib.optimize import families
 
     monkeypatch.setattr(published, "_ROOT", 1e-11)
     start = np.random.default_rng(1).normal(-2, 0.3, 28) if callable(family) else None
-    made = _encoder_families.make(family, 8, 4, None, 2, start)
+    made = families.make(family, 8, 4, None, 2, start)
     x = np.array(made.start) + 0.01
     with published.double():
         descent = published._Descent(made, objective, 4, 1.0, 1e-2)
-        stream = _published.Draws(_published.key_of(5), MANY, 4, "remove", jax.local_devices())
+        stream = jax_draws.Draws(jax_draws.key_of(5), MANY, 4, "remove", jax.local_devices())
         _, _, gradient = descent.slope(x, stream)
         rng = np.random.default_rng(3)
         for _ in range(2):
@@ -281,7 +284,7 @@ from dplib import published
 assert len(jax.local_devices()) == 8
 target = {"epsilon": 1.0, "delta": 1e-2, "batches_per_epoch": 4, "samples": 5000}
 sigma, slope = published.noise_slope(np.array([1.0, 0.5, 0.35, 0.3, 0.2, 0.15, 0.1, 0.05]), **target)
-from dplib import _published
+from dplib.optimize import jax_draws as _published
 with published.double():
     kept = _published.Draws(_published.key_of(1), 5000, 4, "remove", jax.local_devices()).parts["kept"]
 assert len(kept[1].sharding.device_set) == 8 and not kept[1].sharding.is_fully_replicated
@@ -344,8 +347,8 @@ def test_double_precision_before_and_after_the_switch_moved(monkeypatch):
     old = types.ModuleType("jax.experimental")
     old.enable_x64 = lambda value: contextlib.nullcontext(switched.append(value))
     monkeypatch.setitem(sys.modules, "jax.experimental", old)
-    monkeypatch.setattr(_jax, "load", types.SimpleNamespace)
-    with _jax.double():
+    monkeypatch.setattr(lazy_jax, "load", types.SimpleNamespace)
+    with lazy_jax.double():
         assert switched == [True]
 
 
@@ -425,7 +428,7 @@ def test_bad_input_is_refused_before_any_work(function, valid, rows, monkeypatch
         raise ArithmeticError("work began before the arguments were checked")
 
     for name in ("Draws", "draw_chunk"):
-        monkeypatch.setattr(_published, name, work)
+        monkeypatch.setattr(jax_draws, name, work)
     for changes, message in rows:
         with pytest.raises((ValueError, TypeError), match=message):
             function(**{**valid, **changes})

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from dplib import _scipy
-from dplib._range import Shares, _groups, _largest_sums, fit
+from dplib._base import lazy_scipy
+from dplib.balls_in_bins.tuple_law import Shares, _groups, _largest_sums, fit
 
 
 def compositions(total, parts):
@@ -137,7 +137,7 @@ def test_finer_cells_never_raise_the_bound(monkeypatch):
     shares = Shares(np.exp(-lag / 5), 7)
     bounds = []
     for cells in (24, 96, 384, 1536):
-        monkeypatch.setattr("dplib._range._FINE", cells)
+        monkeypatch.setattr("dplib.balls_in_bins.tuple_law._FINE", cells)
         bounds.append(fit(shares, 7).ratio)
     assert all(np.diff(bounds) <= 1e-12)
 
@@ -151,7 +151,7 @@ def test_groups_cover_every_count():
     gram = np.eye(6) + 0.1
     single = fit(Shares(gram, 12), 12).ratio
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dplib._range._groups", lambda size, bins: [(2, 4), (5, 8), (9, 12)])
+        patch.setattr("dplib.balls_in_bins.tuple_law._groups", lambda size, bins: [(2, 4), (5, 8), (9, 12)])
         assert fit(Shares(gram, 12), 12).ratio >= single * (1 - 1e-9)
 
 
@@ -178,7 +178,7 @@ def test_fallback_without_the_programme(monkeypatch):
     class Failed:
         x = None
 
-    monkeypatch.setattr(_scipy.optimize, "linprog", lambda *args, **kwargs: Failed())
+    monkeypatch.setattr(lazy_scipy.optimize, "linprog", lambda *args, **kwargs: Failed())
     gram = np.eye(4) + 0.2
     law = fit(Shares(gram, 5), 5)
     assert len(law.levels) == 1

@@ -12,7 +12,8 @@ from oracle_cases import load, pair
 from scipy import integrate, stats
 
 import dplib
-from dplib import Bracket, NoBracketError, UpperBound, _moments, accounting, gaussian, mixtures, renyi
+from dplib import Bracket, NoBracketError, UpperBound, accounting, gaussian, mixtures, renyi
+from dplib.accounting import renyi_moments
 
 VALUES = load("renyi")
 NAMES = [v["id"] for v in VALUES]
@@ -40,9 +41,9 @@ def test_divergence_against_25_digits(value):
 
 @pytest.mark.parametrize("value", VALUES[:24], ids=NAMES[:24])
 def test_rounding_allowance_holds_without_the_other_terms(value):
-    side = _moments.Moments(pair(value["params"]))
+    side = renyi_moments.Moments(pair(value["params"]))
     s = float(value["order"]) - 1
-    integral = _moments._Quadrature(side, s, 1 if value["direction"] == "remove" else -1)
+    integral = renyi_moments._Quadrature(side, s, 1 if value["direction"] == "remove" else -1)
     recorded = []
     allowance = integral._rounding
     integral._rounding = lambda *arguments: recorded.append((arguments[-1], allowance(*arguments))) or 0.0
@@ -58,9 +59,9 @@ def test_quadrature_bounds_are_not_vacuous(monkeypatch):
     truth = renyi.subsampled_gaussian(6.5, 0.5, 0.2, "remove").midpoint
     seen = 0
     for sign, exact in ((1, truth), (-1, renyi.subsampled_gaussian(6.5, 0.5, 0.2, "add").midpoint)):
-        side = _moments.Moments(mixtures.binomial(1, 0.2, 0.5))
+        side = renyi_moments.Moments(mixtures.binomial(1, 0.2, 0.5))
         for level in (-3, -2, -1, 0, 1, 2, 3):
-            integral = _moments._Quadrature(side, 5.5, sign)
+            integral = renyi_moments._Quadrature(side, 5.5, sign)
             low, high = integral._window(40.0)
             u, t, m = side.grid(level, low, high)
             integral.step = 2.0 ** (-level / 2)
@@ -76,8 +77,8 @@ def test_quadrature_bounds_are_not_vacuous(monkeypatch):
 def test_the_integral_on_a_shifted_line_is_bounded():
     """int |phi R^w|(u + ia) du, w < 0, by a sum over complex numbers; for small shifts it is nearly e^(a^2 / 2) int phi R^w."""
     for sigma, s in ((20.0, 2.0), (1.0, 4.5), (0.5, 1.5)):
-        side = _moments.Moments(mixtures.binomial(1, 0.2, sigma))
-        integral = _moments._Quadrature(side, s, -1)
+        side = renyi_moments.Moments(mixtures.binomial(1, 0.2, sigma))
+        integral = renyi_moments._Quadrature(side, s, -1)
         integral.step = 2.0**-4
         u, t, m = side.grid(8, *integral._window(40.0))
         lines = min(1.2 / math.sqrt(side.variance), 12.0) * np.array([0.25, 0.5, 1.0])
@@ -91,8 +92,8 @@ def test_the_integral_on_a_shifted_line_is_bounded():
 def test_truncation_bound_covers_what_is_left_out():
     """Narrow windows: the missing part is below `_log_outside`, in both directions."""
     for sign in (1, -1):
-        side = _moments.Moments(mixtures.binomial(3, 0.3, 0.8))
-        integral = _moments._Quadrature(side, 2.5, sign)
+        side = renyi_moments.Moments(mixtures.binomial(3, 0.3, 0.8))
+        integral = renyi_moments._Quadrature(side, 2.5, sign)
         integral.step = 2.0 ** (-4)
         u, t, m = side.grid(8, -40.0, 60.0)
         whole = integral._log_terms(u, t)
@@ -235,9 +236,9 @@ def test_limit_of_large_orders():
 @pytest.mark.parametrize("k, q, sigma, order", [(1, 0.1, 0.3, 64.5), (3, 0.4, 0.7, 40.0), (5, 0.02, 1.0, 20.0), (8, 0.2, 0.5, 1e4)])
 def test_one_component_bracket_agrees_with_the_quadrature(k, q, sigma, order):
     """Minkowski's inequality in one line against the integral; both certified, both narrow."""
-    side = _moments.Moments(mixtures.binomial(k, q, sigma))
+    side = renyi_moments.Moments(mixtures.binomial(k, q, sigma))
     bracket = side._one_component(order, order - 1)
-    low, high = _moments._Quadrature(side, order - 1, 1).log_bounds()
+    low, high = renyi_moments._Quadrature(side, order - 1, 1).log_bounds()
     assert bracket.relative_width < 1e-13
     assert bracket.lower <= high / (order - 1) * (1 + 1e-15) and low / (order - 1) <= bracket.upper * (1 + 1e-15)
 
@@ -249,7 +250,7 @@ def test_minkowski_bounds_hold_where_they_are_wide(order):
     exact = renyi.divergence(mixture, order, "remove")
     assert order / s * terms.max() <= exact.upper
     assert exact.lower <= order / s * float(mixtures.log_sum_exp(terms))
-    assert _moments.Moments(mixture)._one_component(order, s) is None
+    assert renyi_moments.Moments(mixture)._one_component(order, s) is None
 
 
 def test_refusals_say_why():
@@ -258,14 +259,14 @@ def test_refusals_say_why():
         renyi.divergence(wide, 2.5, "add")
     with pytest.raises(NoBracketError, match="leaves the range of floats"):
         renyi.divergence(mixtures.Mixture([1e149], [1.0], 1.0), 1e6)
-    hard = _moments._Quadrature(_moments.Moments(mixtures.binomial(1, 0.1, 1.0)), 1.0, 1)
+    hard = renyi_moments._Quadrature(renyi_moments.Moments(mixtures.binomial(1, 0.1, 1.0)), 1.0, 1)
     hard._log_terms = lambda u, t: np.full(u.shape, np.inf)
     with pytest.raises(NoBracketError, match="does not close"):
         hard.log_bounds()
 
 
 def test_distant_windows_do_not_share_a_grid():
-    side = _moments.Moments(mixtures.binomial(1, 0.1, 1.0))
+    side = renyi_moments.Moments(mixtures.binomial(1, 0.1, 1.0))
     first = side.grid(4, -3.0, 3.0)
     assert side.grid(4, 5000.0, 5001.0)[0][0] == 5000.0
     assert np.array_equal(side.grid(4, -3.0, 3.0), first)
@@ -278,7 +279,7 @@ def test_e2_keeps_its_digits(x):
     with mp.workdps(60):
         truth = mp.expm1(mpf(x)) - mpf(x) if abs(x) > 1e-20 else mpf(x) ** 2 / 2
         want = float(mp.log(truth)) if x else -math.inf
-    got = float(_moments.log_e2(np.array(x)))
+    got = float(renyi_moments.log_e2(np.array(x)))
     assert got == pytest.approx(want, rel=1e-14, abs=1e-14)
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dplib import PoissonDPSGD, renyi, studies
+from dplib import PoissonDPSGD, renyi
+from dplib.lessons import studies
 
 
 def random_pairs(seed, count, outcomes=4, nearest=1e-2):

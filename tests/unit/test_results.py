@@ -14,15 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dplib
-from dplib import (
-    Bracket,
-    Certificate,
-    Estimate,
-    NoBracketError,
-    UpperBound,
-    baselines,
-    encoder_baselines,
-)
+from dplib import Bracket, Certificate, Estimate, NoBracketError, UpperBound, encoder_baselines
+from dplib.lessons import baselines
 from dplib.results import LowerEnd, UpperEnd
 
 ENDS = st.tuples(*[st.floats(-1e100, 1e100, allow_subnormal=False)] * 2).map(sorted)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dplib import _row_law
-from dplib._row_law import RowLaws
+from dplib.conditional import row_laws
+from dplib.conditional.row_laws import RowLaws
 
 # ------------------------------------------------------------------ splitting one atom
 
@@ -47,7 +47,7 @@ def test_wrong_weights_of_a_split_are_noticed():
 def test_the_library_splits_by_the_lemma(threshold):
     """[A-10] The two weights of one atom, and the shortfall that is counted."""
     laws = RowLaws(1, 0.5, 10, 1.3, threshold)
-    laws.add(1.7, _row_law.bernoulli_numbers([0.3]))
+    laws.add(1.7, row_laws.bernoulli_numbers([0.3]))
     kappa = (threshold + 2.0 / 1.3) / 1.3
     share = math.expm1(-kappa * 0.2) / math.expm1(-kappa * 0.5)
     assert laws.weights[0, 0] == pytest.approx(0.7)
@@ -55,7 +55,7 @@ def test_the_library_splits_by_the_lemma(threshold):
     assert laws.shortfall[0] == pytest.approx(0.3 * special.ndtr(-threshold))
     # On the grid there is nothing to split.
     exact = RowLaws(1, 0.1, 10, 1.3, threshold)
-    exact.add(0.3, _row_law.bernoulli_numbers([0.25]))
+    exact.add(0.3, row_laws.bernoulli_numbers([0.25]))
     assert exact.shortfall[0] == 0 and exact.weights[0, 3] == 0.25
 
 
@@ -84,7 +84,7 @@ def test_sums_of_bernoullis_dominate_the_enumeration(threshold):
         values, chances = rng.uniform(0, 1.5, (rows, columns)), rng.uniform(0, 1, (rows, columns))
         laws = RowLaws(rows, rng.uniform(0.05, 0.6), int(rng.integers(6, 60)), sigma, threshold)
         for column in range(columns):
-            laws.add(values[:, column], _row_law.bernoulli_numbers(chances[:, column]))
+            laws.add(values[:, column], row_laws.bernoulli_numbers(chances[:, column]))
         grid = laws.step * np.arange(laws.size + 1)
         t = np.linspace(-8 * sigma, 9 + 5 * sigma, 120)
         for row in range(rows):
@@ -105,7 +105,7 @@ def test_improbable_coins_all_at_once_dominate_the_enumeration(chance):
         chances[0, -2:] = 0
         laws = RowLaws(rows, rng.uniform(0.05, 0.6), int(rng.integers(6, 60)), sigma, 3.0)
         laws.add_improbable(values, chances)
-        laws.add(1.3, _row_law.bernoulli_numbers([0.3]))
+        laws.add(1.3, row_laws.bernoulli_numbers([0.3]))
         grid = laws.step * np.arange(laws.size + 1)
         t = np.linspace(-8 * sigma, 9 + 5 * sigma, 120)
         for row in range(rows):
@@ -129,7 +129,7 @@ def test_improbable_coins_are_poisson_numbers_of_jumps():
 
 def test_improbable_coins_come_first():
     laws = RowLaws(1, 0.5, 20, 2.0, 6.0)
-    laws.add(1.0, _row_law.bernoulli_numbers([0.3]))
+    laws.add(1.0, row_laws.bernoulli_numbers([0.3]))
     with pytest.raises(ValueError, match="first"):
         laws.add_improbable(np.array([1.0]), np.array([[0.1]]))
 
@@ -138,9 +138,9 @@ def test_numbers_of_participations_dominate_their_convolution():
     """[A-10] Poisson and binomial numbers at entries off the grid, added to some of the rows only."""
     sigma, t = 1.5, np.linspace(-10, 25, 150)
     laws = RowLaws(3, 0.25, 120, sigma, 5.0)
-    laws.add(1.0, _row_law.bernoulli_numbers([0.1]))
-    laws.add(0.9, *_row_law.poisson_numbers(0.7, 1e-12), first=1)
-    laws.add(0.37, *_row_law.binomial_numbers(9, 0.2, 1e-12), first=2, last=3)
+    laws.add(1.0, row_laws.bernoulli_numbers([0.1]))
+    laws.add(0.9, *row_laws.poisson_numbers(0.7, 1e-12), first=1)
+    laws.add(0.37, *row_laws.binomial_numbers(9, 0.2, 1e-12), first=2, last=3)
     parts = [
         (1.0, np.array([0.9, 0.1])),
         (0.9, stats.poisson.pmf(np.arange(40), 0.7)),
@@ -157,38 +157,38 @@ def test_numbers_of_participations_dominate_their_convolution():
 
 def test_numbers_and_what_is_beyond_them():
     for numbers, beyond, law in (
-        (*_row_law.poisson_numbers([0.3, 40.0], 1e-9), None),
-        (*_row_law.binomial_numbers(1000, 0.03, 1e-9), stats.binom(1000, 0.03)),
+        (*row_laws.poisson_numbers([0.3, 40.0], 1e-9), None),
+        (*row_laws.binomial_numbers(1000, 0.03, 1e-9), stats.binom(1000, 0.03)),
     ):
         assert np.allclose(numbers.sum(axis=1) + beyond, 1, atol=1e-14) and np.all(beyond <= 1.1e-9)
         laws = [stats.poisson(0.3), stats.poisson(40.0)] if law is None else [law]
         for row, exact in zip(numbers, laws):
             assert np.allclose(row, exact.pmf(np.arange(len(row))), rtol=1e-7, atol=1e-300)
-    zero, none = _row_law.poisson_numbers(0.0, 1e-9)
+    zero, none = row_laws.poisson_numbers(0.0, 1e-9)
     assert zero[0, 0] == 1 and none[0] == 0
-    certain, none = _row_law.binomial_numbers(5, 1.0, 1e-9)
+    certain, none = row_laws.binomial_numbers(5, 1.0, 1e-9)
     assert certain.tolist() == [[0, 0, 0, 0, 0, 1]] and none == 0
-    assert _row_law.binomial_numbers(1, 0.2, 1e-9)[0].tolist() == [[0.8, 0.2]]
+    assert row_laws.binomial_numbers(1, 0.2, 1e-9)[0].tolist() == [[0.8, 0.2]]
 
 
 def test_laws_become_mixtures():
     laws = RowLaws(2, 0.5, 4, 2.0, 6.0)
-    laws.add(np.array([0.5, 3.0]), _row_law.bernoulli_numbers([0.2, 0.2]))
+    laws.add(np.array([0.5, 3.0]), row_laws.bernoulli_numbers([0.2, 0.2]))
     first, second = laws.mixtures()
     assert np.allclose(first.probabilities, [0.8, 0.2]) and np.allclose(first.sensitivities, [0, 0.5])
     # What left the grid is overflow; the rest is renormalised.
     assert laws.overflow[1] == pytest.approx(0.2) and np.allclose(second.probabilities, [1.0])
-    assert special.ndtr(-_row_law.threshold_for(1e-40)) == pytest.approx(1e-40, rel=1e-6, abs=0)
+    assert special.ndtr(-row_laws.threshold_for(1e-40)) == pytest.approx(1e-40, rel=1e-6, abs=0)
 
 
 @pytest.mark.parametrize("trials, chance", [(50, 0.2), (400, 0.01), (7, 0.6), (2, 0.3)])
 def test_numbers_that_are_left_out_are_counted(trials, chance):
     """Binomial and Poisson numbers that stop early, where what is left out is a few per cent."""
-    numbers, beyond = _row_law.binomial_numbers(trials, chance, 0.1)
+    numbers, beyond = row_laws.binomial_numbers(trials, chance, 0.1)
     kept = np.arange(numbers.shape[1])
     assert stats.binom.sf(kept[-1], trials, chance) <= beyond <= 0.1
     assert numbers[0] == pytest.approx(stats.binom.pmf(kept, trials, chance), rel=1e-8)
-    numbers, beyond = _row_law.poisson_numbers([trials * chance, 0.1], 0.1)
+    numbers, beyond = row_laws.poisson_numbers([trials * chance, 0.1], 0.1)
     kept = np.arange(numbers.shape[1])
     for row, left_out, mean in zip(numbers, beyond, (trials * chance, 0.1)):
         assert stats.poisson.sf(kept[-1], mean) <= left_out <= 0.1
@@ -198,7 +198,7 @@ def test_numbers_that_are_left_out_are_counted(trials, chance):
 def test_no_mass_is_lost():
     """What is on the grid, and what is counted as beyond it, add up to 1: numbers left out, jumps beyond the top."""
     laws = RowLaws(2, 0.1, 12, 1.3, 8.0)
-    numbers, beyond = _row_law.poisson_numbers([0.5, 2.0], 0.1)
+    numbers, beyond = row_laws.poisson_numbers([0.5, 2.0], 0.1)
     for value in (0.37, np.array([0.2, 0.55])):
         laws.add(value, numbers, beyond)
         assert laws.weights.sum(axis=1) + laws.overflow == pytest.approx([1, 1], abs=1e-12)
@@ -213,7 +213,7 @@ def test_the_stated_error_covers_the_rounding_of_a_law():
     with mpmath.workdps(60):
         exact = [mpmath.mpf(1)] + [mpmath.mpf(0)] * size
         for chance in chances:
-            laws.add(1.0, _row_law.bernoulli_numbers([chance]))
+            laws.add(1.0, row_laws.bernoulli_numbers([chance]))
             p = mpmath.mpf(float(chance))
             exact = [(1 - p) * old + p * below for old, below in zip(exact, [mpmath.mpf(0), *exact])]
         logs = [mpmath.log(value / mpmath.fsum(exact)) for value in exact]
@@ -230,7 +230,7 @@ def test_what_is_on_the_grid_up_to_rounding_is_not_lowered(excess):
     for _ in range(2 * excess):
         value = np.nextafter(value, 4.0)
     laws = RowLaws(1, 1.0, 4, 2.0, 6.0)
-    laws.add(value, _row_law.bernoulli_numbers([0.3]))
+    laws.add(value, row_laws.bernoulli_numbers([0.3]))
     [mixture] = laws.mixtures()
     assert laws.weights[0] == pytest.approx([0.7, 0, 0, 0.3, 0]) or laws.shortfall[0] > 0
     assert mixture.sensitivities[-1] >= value

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dplib import accounting, gaussian, mixtures
-from dplib._row_sum import RowSum
+from dplib.conditional.row_sums import RowSum
 from dplib.results import NoBracketError
 
 EXACT = {"tolerance": 1e-3}

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplib import _correlated_noise, _signed_buffers, matrices, optimize
+from dplib import matrices, optimize
+from dplib.optimize import signed_buffers
+from dplib.training import correlated_noise_jax
 
-FORMS = [_signed_buffers.Dipped, _signed_buffers.Waved]
+FORMS = [signed_buffers.Dipped, signed_buffers.Waved]
 ROUNDS = 200
 PAIR = 0.05 * np.exp(3j), np.exp(-1 / 40 + 0.06j)
 
@@ -84,11 +86,11 @@ def test_the_noise_of_a_conjugate_pair_is_streamed_with_one_real_row_for_each_bu
     assert recursion.arrays()["buffers"].shape == (4, 3)
     assert np.allclose(streamed, encoder.solve(z), rtol=0, atol=1e-12)
 
-    kind, arrays = _correlated_noise.plan(encoder)
+    kind, arrays = correlated_noise_jax.plan(encoder)
     assert (kind.form, kind.rows) == ("waves", 4)
     memory, rows = jnp.zeros((kind.rows, 3), jnp.float32), []
     for t in range(ROUNDS):
-        w, memory = _correlated_noise.push(kind, arrays, memory, t, jnp.asarray(z[t], jnp.float32))
+        w, memory = correlated_noise_jax.push(kind, arrays, memory, t, jnp.asarray(z[t], jnp.float32))
         rows.append(np.asarray(w))
     assert np.allclose(rows, streamed, rtol=0, atol=2e-5)
 

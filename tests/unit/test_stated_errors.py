@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dplib import accounting, contour, lattice, mixtures, rare, renyi
-from dplib._families import Family
+from dplib.accounting.contour_nodes import Family
 from dplib.mixtures import EPS, Mixture
 
 SIZE = 3e-6

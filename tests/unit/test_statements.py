@@ -18,7 +18,8 @@ from dp_accounting.rdp import RdpAccountant
 from scipy import special, stats
 
 import dplib
-from dplib import accounting, baselines, gaussian, mixtures
+from dplib import accounting, gaussian, mixtures
+from dplib.lessons import baselines
 
 DIRECTIONS = ("remove", "add")
 EPSILONS = (0.0, 0.1, 0.4, 1.0)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import dplib
-from dplib import _streams, matrices
+from dplib import matrices
+from dplib._base import random_blocks
 
 joblib = pytest.importorskip("joblib")
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,19 +37,19 @@ def dies(rng, index):
 
 @pytest.fixture
 def expected():
-    return _streams.run(draws, 40, seed=7, key=(1,))
+    return random_blocks.run(draws, 40, seed=7, key=(1,))
 
 
 def test_results_do_not_depend_on_the_workers(expected):
     for backend, workers in (("threading", 1), ("threading", 3), ("loky", 2), ("multiprocessing", 2)):
         with joblib.parallel_config(backend=backend, n_jobs=workers):
-            np.testing.assert_array_equal(_streams.run(draws, 40, seed=7, key=(1,)), expected)
+            np.testing.assert_array_equal(random_blocks.run(draws, 40, seed=7, key=(1,)), expected)
 
 
 def test_blocks_run_where_joblib_was_told_to_run_them():
-    assert set(_streams.run(process, 8, seed=0)) == {os.getpid()}
+    assert set(random_blocks.run(process, 8, seed=0)) == {os.getpid()}
     with joblib.parallel_config(backend="loky", n_jobs=2):
-        assert os.getpid() not in _streams.run(process, 8, seed=0)
+        assert os.getpid() not in random_blocks.run(process, 8, seed=0)
 
 
 def test_a_certificate_on_dask_is_the_same_number():
@@ -59,7 +60,7 @@ def test_a_certificate_on_dask_is_the_same_number():
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(**options) as local, distributed.Client(local):
         with joblib.parallel_config(backend="dask"):
-            assert os.getpid() not in _streams.run(process, 8, seed=0)
+            assert os.getpid() not in random_blocks.run(process, 8, seed=0)
             assert mechanism.delta(2.0, method="certificate", samples=2**13) == here
 
 
@@ -84,29 +85,29 @@ def test_the_example_of_the_book_remembers_what_it_found(tmp_path):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_of_a_block_arrives_as_it_is(workers):
     with joblib.parallel_config(backend="loky", n_jobs=workers), pytest.raises(KeyError, match="block"):
-        _streams.run(fails, 8, seed=0)
+        random_blocks.run(fails, 8, seed=0)
 
 
 def test_a_dead_worker_is_an_error_that_says_so():
     with joblib.parallel_config(backend="loky", n_jobs=2):
         with pytest.raises(RuntimeError, match="worker process .* was unexpectedly terminated"):
-            _streams.run(dies, 8, seed=0)
-        assert len(_streams.run(draws, 8, seed=0)) == 8  # the next call has workers again
+            random_blocks.run(dies, 8, seed=0)
+        assert len(random_blocks.run(draws, 8, seed=0)) == 8  # the next call has workers again
 
 
 def test_a_block_depends_on_seed_key_and_index_only(expected):
-    np.testing.assert_array_equal(_streams.run(draws, 5, seed=7, key=(1,)), expected[:5])
-    np.testing.assert_array_equal(draws(_streams.generator(7, (1,), 13), 13), expected[13])
-    others = [expected, _streams.run(draws, 40, seed=8, key=(1,)), _streams.run(draws, 40, seed=7, key=(2,))]
-    others.append(_streams.run(draws, 40, seed=7))
+    np.testing.assert_array_equal(random_blocks.run(draws, 5, seed=7, key=(1,)), expected[:5])
+    np.testing.assert_array_equal(draws(random_blocks.generator(7, (1,), 13), 13), expected[13])
+    others = [expected, random_blocks.run(draws, 40, seed=8, key=(1,)), random_blocks.run(draws, 40, seed=7, key=(2,))]
+    others.append(random_blocks.run(draws, 40, seed=7))
     values = np.concatenate([np.array(other)[:, 1:].ravel() for other in others])
     assert len(np.unique(values)) == len(values)
 
 
 def test_streams_look_independent():
     """Correlations between neighbouring blocks and between keys are those of independent draws."""
-    first = np.array(_streams.run(partial(draws, size=500), 200, seed=1, key=(0,)))[:, 1:]
-    second = np.array(_streams.run(partial(draws, size=500), 200, seed=1, key=(1,)))[:, 1:]
+    first = np.array(random_blocks.run(partial(draws, size=500), 200, seed=1, key=(0,)))[:, 1:]
+    second = np.array(random_blocks.run(partial(draws, size=500), 200, seed=1, key=(1,)))[:, 1:]
     for a, b in ((first[1:], first[:-1]), (first, second)):
         assert abs(np.sum(a * b)) / np.sqrt(a.size) < 4
     assert abs(np.mean(first)) < 4 / np.sqrt(first.size)
@@ -114,7 +115,7 @@ def test_streams_look_independent():
 
 def test_without_joblib_everything_runs_here(monkeypatch, expected):
     monkeypatch.delitem(sys.modules, "joblib")
-    np.testing.assert_array_equal(_streams.run(draws, 40, seed=7, key=(1,)), expected)
+    np.testing.assert_array_equal(random_blocks.run(draws, 40, seed=7, key=(1,)), expected)
 
 
 @pytest.mark.parametrize(
@@ -122,4 +123,4 @@ def test_without_joblib_everything_runs_here(monkeypatch, expected):
 )
 def test_bad_arguments(bad):
     with pytest.raises((ValueError, TypeError), match=next(iter(bad))):
-        _streams.run(draws, **{"blocks": 2, "seed": 0} | bad)
+        random_blocks.run(draws, **{"blocks": 2, "seed": 0} | bad)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dplib import optimize, studies
-from dplib.studies import find
+from dplib import optimize
+from dplib.lessons import studies
+from dplib.lessons.studies import find
 
 ROOT = Path(__file__).resolve().parents[2]
 POINT = {"epochs", "batches_per_epoch", "epsilon", "method", "bands", "buffers", "rmse", "standard_error", "noise_multiplier", "kind", "best"}  # fmt: skip

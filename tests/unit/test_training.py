@@ -16,9 +16,9 @@ import numpy as np
 import optax
 import pytest
 
-from dplib import _correlated_noise as noise
-from dplib import _gradients, _run_state, batching, matrices, training
-from dplib.training import Config, clipped_sum, correlated_noise, memory_rows, train
+from dplib import batching, matrices, training
+from dplib.training import Config, clipped_sum, clipping, correlated_noise, memory_rows, run_state, train
+from dplib.training import correlated_noise_jax as noise
 
 fit = functools.partial(train, rounds_per_call=8)  # divides the rounds: one program a test
 
@@ -188,9 +188,9 @@ def test_one_record_moves_the_sum_by_at_most_the_clip_norm():
 def test_microbatches_chosen_by_themselves(monkeypatch):
     """A cache's worth on a CPU, 1 GiB on a device; never less than one."""
     params = [jax.ShapeDtypeStruct((n,), np.float32) for n in (100, 10**5, 10**9)]
-    assert [_gradients._microbatch(p) for p in params] == [64, 8, 8]
+    assert [clipping._microbatch(p) for p in params] == [64, 8, 8]
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert [_gradients._microbatch(p) for p in params[1:]] == [2684, 1]
+    assert [clipping._microbatch(p) for p in params[1:]] == [2684, 1]
 
 
 def test_zero_gradients_stay_zero():
@@ -401,8 +401,8 @@ def test_a_run_with_fresh_entropy_goes_on_with_its_own(tmp_path, seed):
     with pytest.raises(Stop):
         train(squared, START, (X, Y), first.padded(25), config, watch=stop_at(24), **options)
     with np.load(path) as kept:
-        noise_seed = _run_state.number(kept["seed"])
-        assert int(kept["done"]) == 24 and _run_state.number(kept["batch_seed"]) == first.seed
+        noise_seed = run_state.number(kept["seed"])
+        assert int(kept["done"]) == 24 and run_state.number(kept["batch_seed"]) == first.seed
     end = parameters(train(squared, START, (X, Y), new().padded(25), config, **options))
     again = batching.poisson_stream(30, 40, 0.4, seed=first.seed).padded(25)
     assert np.array_equal(

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from dplib import audit, batching, gaussian, matrices, studies, utility
+from dplib import audit, batching, gaussian, matrices, utility
+from dplib.lessons import studies
 
 
 def rates(tau, mu, b):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplib import _half_line, accounting, gaussian, matrices, mixtures, truth
+from dplib import accounting, gaussian, matrices, mixtures
+from dplib.lessons import _truth_integrals, truth
 
 DATA = json.loads((Path(__file__).parents[1] / "data" / "mmcc.json").read_text())["mc_truth"]
 SIDES = ("remove", "add")
@@ -160,8 +161,8 @@ def test_a_likelihood_ratio_at_one_output():
     """[M-tree] The recursion's sums over counts against all 2^n modes, at random outputs of one tree."""
     generator = np.random.default_rng(0)
     sigma, p, encoder = 1.3, 0.3, matrices.binary_tree(4)
-    forest = _half_line.Forest(4, 1, p, sigma, 0.0)
-    modes = _half_line.Modes(encoder.entries() / sigma, p)
+    forest = _truth_integrals.Forest(4, 1, p, sigma, 0.0)
+    modes = _truth_integrals.Modes(encoder.entries() / sigma, p)
     # Both coordinates across the all-ones direction have the same law: compare moments of the averages.
     for pair in (forest, modes):
         y = generator.standard_normal((4000, pair.dimension))
@@ -228,7 +229,7 @@ def test_one_round_and_equal_columns_are_exact():
 
 def test_what_is_left_out_of_a_forest_is_in_its_upper_end():
     """[M-tree] The probability of more participations than are counted, exactly, and on top of the estimate."""
-    forest = _half_line.Forest(8, 2, 0.3, 4.0, 0.05)
+    forest = _truth_integrals.Forest(8, 2, 0.3, 4.0, 0.05)
     counted = stats.binom.cdf(len(forest.slopes) - 1, 16, 0.3)
     assert 0.01 < forest.left_out <= 0.05 and forest.left_out == pytest.approx(1 - counted)
     problem = truth.tree(matrices.tree_restarts(16, 8), 4.0, 0.3, samples=1024)
@@ -280,13 +281,13 @@ def test_the_same_seed_gives_the_same_numbers():
 
 
 def test_wrong_likelihood_ratios_are_noticed(monkeypatch):
-    draw = _half_line.Proposal.draw
+    draw = _truth_integrals.Proposal.draw
 
     def wrong(self, seed, count):
         y, log_ratio = draw(self, seed, count)
         return y, log_ratio + 0.1
 
-    monkeypatch.setattr(_half_line.Proposal, "draw", wrong)
+    monkeypatch.setattr(_truth_integrals.Proposal, "draw", wrong)
     with pytest.raises(ArithmeticError, match="likelihood ratios average to 1.1"):
         truth.tree(matrices.binary_tree(4), 4.0, 0.2, **SMALL).delta(0.5)
 

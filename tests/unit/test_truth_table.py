@@ -20,10 +20,9 @@ from dplib import (
     PoissonDPSGD,
     gaussian,
     matrices,
-    one_step,
     sensitivity,
-    truth,
 )
+from dplib.lessons import one_step, truth
 from dplib.results import Bracket, Certificate, Estimate
 
 DATA = Path(__file__).parent.parent / "data"

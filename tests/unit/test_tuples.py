@@ -7,9 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dplib import _betting, _certificate, _certified, _importance, _tuples, gaussian
-from dplib._range import Shares, fit
-from dplib._streams import generator
+from dplib import gaussian
+from dplib._base.random_blocks import generator
+from dplib.balls_in_bins import certificate, certified, confidence_bounds, importance_sampling, tuple_sampler
+from dplib.balls_in_bins.tuple_law import Shares, fit
 
 
 def bands(bins, width, scale):
@@ -18,8 +19,8 @@ def bands(bins, width, scale):
 
 
 def remove(gram, epsilon, size, common=False):
-    factor = _tuples.factor(gram)
-    return _tuples.remove_sampler(factor, epsilon, fit(Shares(factor.gram, size), size), common)
+    factor = tuple_sampler.factor(gram)
+    return tuple_sampler.remove_sampler(factor, epsilon, fit(Shares(factor.gram, size), size), common)
 
 
 def draw(sampler, blocks, seed=1):
@@ -47,19 +48,19 @@ def standard_scores(sampler, truth, blocks=8):
 )
 def test_factor_is_above_in_exact_arithmetic(gram):
     """[A-15] The exact Gram matrix of the rounded factor is at least the one asked for, entry by entry."""
-    rows = [[Fraction(value) for value in row] for row in _tuples.factor(gram).rows]
+    rows = [[Fraction(value) for value in row] for row in tuple_sampler.factor(gram).rows]
     for i in range(len(gram)):
         for j in range(len(gram)):
             exact = sum(a * b for a, b in zip(rows[i], rows[j]))
             assert exact >= Fraction(gram[i, j])
-            floor = _tuples._SMALLEST_DIAGONAL * gram.diagonal().max() if i == j else 0
+            floor = tuple_sampler._SMALLEST_DIAGONAL * gram.diagonal().max() if i == j else 0
             assert float(exact - Fraction(max(gram[i, j], floor))) < 1e-11
 
 
 def test_missing_column_would_be_noticed():
     """Without the extra column the factor samples a smaller covariance in some entry."""
     gram = bands(9, 4, 0.8)
-    rows = [[Fraction(value) for value in row[:-1]] for row in _tuples.factor(gram).rows]
+    rows = [[Fraction(value) for value in row[:-1]] for row in tuple_sampler.factor(gram).rows]
     gaps = [
         sum(a * b for a, b in zip(rows[i], rows[j])) - Fraction(gram[i, j])
         for i in range(9)
@@ -81,8 +82,8 @@ def test_equal_modes_are_a_gaussian(size):
     )
     assert values.mean() == pytest.approx(truth, rel=1e-3)
     assert values.std() < 0.03 * truth
-    factor = _tuples.factor(np.full((4, 4), mu**2))
-    assert abs(standard_scores(_tuples.add_sampler(factor, 0.7), truth)) < 4
+    factor = tuple_sampler.factor(np.full((4, 4), mu**2))
+    assert abs(standard_scores(tuple_sampler.add_sampler(factor, 0.7), truth)) < 4
 
 
 @pytest.mark.parametrize("common", [False, True])
@@ -90,7 +91,7 @@ def test_equal_modes_are_a_gaussian(size):
 def test_two_bins(size, common):
     """[N-3.2] b = 2, sigma = 1, epsilon = 0.5: delta = .149178 (remove), .142687 (add), for any tuple size."""
     assert abs(standard_scores(remove(np.eye(2), 0.5, size, common), 0.149178)) < 4
-    assert abs(standard_scores(_tuples.add_sampler(_tuples.factor(np.eye(2)), 0.5), 0.142687)) < 4
+    assert abs(standard_scores(tuple_sampler.add_sampler(tuple_sampler.factor(np.eye(2)), 0.5), 0.142687)) < 4
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_samples_agree_with_the_definition(gram):
     for sampler, payoff in (
         (remove(gram, epsilon, 4), np.maximum(w - math.exp(epsilon), 0)),
         (remove(gram, epsilon, 4, common=True), np.maximum(w - math.exp(epsilon), 0)),
-        (_tuples.add_sampler(_tuples.factor(gram), epsilon), np.maximum(1 - math.exp(epsilon) * w, 0)),
+        (tuple_sampler.add_sampler(tuple_sampler.factor(gram), epsilon), np.maximum(1 - math.exp(epsilon) * w, 0)),
     ):
         values = draw(sampler, 8) * sampler.bound
         error = math.hypot(values.std() / math.sqrt(len(values)), payoff.std() / math.sqrt(len(payoff)))
@@ -117,7 +118,7 @@ def test_line_average_has_the_same_mean_for_any_lattice():
     sampler = remove(bands(16, 5, 0.7), 1.0, 6)
     found = {}
     for points in (6, 24, 96):
-        values = draw(dataclasses.replace(sampler, step=_tuples._REACH / points), 8)
+        values = draw(dataclasses.replace(sampler, step=tuple_sampler._REACH / points), 8)
         found[points] = values.mean(), values.std() / math.sqrt(len(values))
     for points in (6, 24):
         error = math.hypot(found[points][1], found[96][1])
@@ -161,7 +162,7 @@ def test_common_direction():
 
     uneven = np.random.default_rng(6).random(7) + 0.3
     for gram in (bands(9, 4, 0.7), np.full((4, 4), 0.3), bands(7, 3, 0.7) * np.outer(uneven, uneven)):
-        weights, slope = _tuples.common_direction(gram)
+        weights, slope = tuple_sampler.common_direction(gram)
         assert weights @ gram @ weights == pytest.approx(1, rel=1e-12)
         assert slope <= (gram @ weights).min() <= slope * (1 + 1e-8)
         bins = len(gram)
@@ -188,16 +189,16 @@ def test_common_direction_lowers_the_bound(size):
 def test_line_peak(size, slope):
     """[A-15] No loss that rises at least with `slope` has a larger lattice average of its payoff; some come close."""
     rng = np.random.default_rng(7)
-    peak = _tuples.line_peak(size, slope)
-    half = round(_tuples._REACH / _tuples._STEP)
+    peak = tuple_sampler.line_peak(size, slope)
+    half = round(tuple_sampler._REACH / tuple_sampler._STEP)
     most = (1 - 1 / size) ** (size - 1) / size
 
     def average(start, bend, offset):
-        points = _tuples._STEP * (np.arange(-half, half) + offset)
+        points = tuple_sampler._STEP * (np.arange(-half, half) + offset)
         loss = slope * (points - start) + bend * (np.exp(points - 2) - 0.01)  # above epsilon
         w = np.exp(np.maximum(loss - (slope == 0) * math.log1p(-1 / size), 0))
         return (
-            (_tuples._STEP * np.exp(-(points**2) / 2) * (w - 1) * w**-size).sum()
+            (tuple_sampler._STEP * np.exp(-(points**2) / 2) * (w - 1) * w**-size).sum()
             / math.sqrt(2 * math.pi)
             / most
         )
@@ -211,9 +212,9 @@ def test_line_peak(size, slope):
 def test_far_normals_count_as_the_bound(monkeypatch):
     """[A-15] Normals beyond the resolved range give the largest sample, never less."""
     gram = bands(6, 3, 0.5)
-    sampler, adder = remove(gram, 0.5, 3), _tuples.add_sampler(_tuples.factor(gram), 0.5)
+    sampler, adder = remove(gram, 0.5, 3), tuple_sampler.add_sampler(tuple_sampler.factor(gram), 0.5)
     plain = sampler(generator(1, (9,), 0)), adder(generator(1, (9,), 0))
-    monkeypatch.setattr(_tuples, "_FARTHEST", 2.0)
+    monkeypatch.setattr(tuple_sampler, "_FARTHEST", 2.0)
     cut = sampler(generator(1, (9,), 0)), adder(generator(1, (9,), 0))
     for before, after in zip(plain, cut):
         changed = before != after
@@ -222,8 +223,8 @@ def test_far_normals_count_as_the_bound(monkeypatch):
 
 
 def test_normals():
-    normals, valid = _tuples._normals(np.random.default_rng(1), (2000, 50))
-    assert np.all(valid == (np.abs(normals).max(axis=1) < _tuples._FARTHEST))
+    normals, valid = tuple_sampler._normals(np.random.default_rng(1), (2000, 50))
+    assert np.all(valid == (np.abs(normals).max(axis=1) < tuple_sampler._FARTHEST))
     assert abs(normals.mean()) < 4 / math.sqrt(normals.size)
     assert abs(normals.var() - 1) < 4 * math.sqrt(2 / normals.size)
 
@@ -233,8 +234,8 @@ def test_slack_covers_extended_precision():
     gram = bands(12, 6, 0.6)
     sampler = remove(gram, 0.4, 5)
     rng = np.random.default_rng(2)
-    counts = _tuples._draw_counts(sampler, rng)[:200]
-    normals, _ = _tuples._normals(rng, (200, 13))
+    counts = tuple_sampler._draw_counts(sampler, rng)[:200]
+    normals, _ = tuple_sampler._normals(rng, (200, 13))
     rows = sampler.factor.rows
 
     def line(kind):
@@ -252,11 +253,11 @@ def test_slack_covers_extended_precision():
 
 
 def test_too_large_entries_are_refused():
-    factor = _tuples.factor(np.eye(3) * 1e4)
+    factor = tuple_sampler.factor(np.eye(3) * 1e4)
     with pytest.raises(ValueError, match="gram must be small enough"):
-        _tuples.remove_sampler(factor, 1.0, fit(Shares(factor.gram, 3), 3))
+        tuple_sampler.remove_sampler(factor, 1.0, fit(Shares(factor.gram, 3), 3))
     with pytest.raises(ValueError, match="gram must be small enough"):
-        _tuples.add_sampler(_tuples.factor(np.eye(3) * 1e12), 1.0)
+        tuple_sampler.add_sampler(tuple_sampler.factor(np.eye(3) * 1e12), 1.0)
 
 
 # --- add --------------------------------------------------------------------------------------------------
@@ -266,8 +267,8 @@ def test_half_space_contains_the_region():
     """[A-15] Any weights give a half-space around {log w < -epsilon}; the chosen ones are no worse than others."""
     rng = np.random.default_rng(3)
     for gram in (bands(8, 3, 0.5), np.eye(5), np.full((3, 3), 0.2) + np.diag([0.0, 0.3, 0.9])):
-        rows = _tuples.factor(gram).rows
-        omega, threshold = _tuples.half_space(gram, 0.4)
+        rows = tuple_sampler.factor(gram).rows
+        omega, threshold = tuple_sampler.half_space(gram, 0.4)
         assert omega.sum() == pytest.approx(1, abs=1e-12)
         direction = omega @ rows
         length = np.linalg.norm(direction)
@@ -298,7 +299,7 @@ def test_half_space_is_the_supporting_one():
         method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    _, threshold = _tuples.half_space(gram, epsilon)
+    _, threshold = tuple_sampler.half_space(gram, epsilon)
     assert threshold == pytest.approx(np.linalg.norm(found.x), rel=1e-5)
 
 
@@ -309,25 +310,25 @@ def test_coverage():
     """[A-15] At a failure probability of 0.2 the bound fails in at most about a fifth of the runs, and in some."""
     gram, truth = np.eye(2), 0.149178
     sampler = remove(gram, 0.5, 3)
-    bet, _ = _betting.choose_bet(draw(sampler, 4, seed=2), 4096, 0.2)
+    bet, _ = confidence_bounds.choose_bet(draw(sampler, 4, seed=2), 4096, 0.2)
     values = draw(sampler, 100, seed=3).reshape(100, 4096)
-    uppers = np.array([sampler.bound * _betting.betting(row, 1.0, 0.2, bet) for row in values])
+    uppers = np.array([sampler.bound * confidence_bounds.betting(row, 1.0, 0.2, bet) for row in values])
     failures = (uppers < truth).sum()
     assert 0 < failures <= 20 + 4 * 4
 
 
 def test_certify_both_sides():
     gram = bands(16, 8, 0.5)
-    both = [_certificate.certify(gram, 1.0, side, 2**14, 1e-6, 1) for side in ("remove", "add")]
+    both = [certificate.certify(gram, 1.0, side, 2**14, 1e-6, 1) for side in ("remove", "add")]
     for result in both:
         assert result.mean + 3 * result.standard_error < result.upper < 1.2 * result.mean
         assert result.upper <= result.bound
         assert (result.samples, result.failure_probability) == (2**14, 1e-6)
     assert both[0].size >= 2
     assert both[1].size == 0
-    again = _certificate.certify(gram, 1.0, "remove", 2**14, 1e-6, 1, tuple_size=both[0].size)
+    again = certificate.certify(gram, 1.0, "remove", 2**14, 1e-6, 1, tuple_size=both[0].size)
     assert again == both[0]
-    other = _certificate.certify(gram, 1.0, "remove", 2**14, 1e-6, 2)
+    other = certificate.certify(gram, 1.0, "remove", 2**14, 1e-6, 2)
     assert other.mean != both[0].mean
     assert other.mean == pytest.approx(both[0].mean, abs=5 * other.standard_error)
 
@@ -335,22 +336,22 @@ def test_certify_both_sides():
 @pytest.mark.parametrize("side", ("remove", "add"))
 def test_the_final_samples_are_fresh(side, monkeypatch):
     """No block of random numbers is drawn both for the pilots and for the certificate."""
-    used, run = [], _certificate._streams.run
+    used, run = [], certificate.random_blocks.run
 
     def listed(task, blocks, **options):
         used.append((options["key"], blocks))
         return run(task, blocks, **options)
 
-    monkeypatch.setattr(_certificate._streams, "run", listed)
-    _certificate.certify(bands(8, 4, 0.5), 0.8, side, 2**13, 1e-3, 0)
+    monkeypatch.setattr(certificate.random_blocks, "run", listed)
+    certificate.certify(bands(8, 4, 0.5), 0.8, side, 2**13, 1e-3, 0)
     *pilots, (last, blocks) = used
-    assert pilots and blocks == 2**13 // _tuples.BLOCK
+    assert pilots and blocks == 2**13 // tuple_sampler.BLOCK
     # Pilots differ from the last run in the first entry: none of their streams begins like one of its.
     assert all(key[0] != last[0] for key, _ in pilots)
 
 
 def test_the_choice_of_a_tuple_size_fits_each_law_once(monkeypatch):
-    fitted, pilots, real, pilot = [], [], _certificate.fit, _certificate._pilot
+    fitted, pilots, real, pilot = [], [], certificate.fit, certificate._pilot
 
     def counted(shares, size):
         fitted.append(size)
@@ -360,9 +361,9 @@ def test_the_choice_of_a_tuple_size_fits_each_law_once(monkeypatch):
         pilots.append(key[0])
         return pilot(sampler, seed, key, blocks)
 
-    monkeypatch.setattr(_certificate, "fit", counted)
-    monkeypatch.setattr(_certificate, "_pilot", listed)
-    _certificate.prepare(bands(8, 4, 0.5), 0.8, "remove", 2**13, 1e-3, 0)
+    monkeypatch.setattr(certificate, "fit", counted)
+    monkeypatch.setattr(certificate, "_pilot", listed)
+    certificate.prepare(bands(8, 4, 0.5), 0.8, "remove", 2**13, 1e-3, 0)
     assert len(fitted) == len(set(fitted)) and set(pilots) == set(fitted)
     assert len(pilots) > 2 * len(fitted)  # the best size has two pilots
 
@@ -371,16 +372,16 @@ def test_what_the_drawn_tuples_miss_is_added():
     """[A-15] Twice what they miss, or what lies beyond the line, raises the bound by that."""
     sampler = remove(bands(8, 4, 0.5), 0.8, 5)
     assert sampler.extra >= sampler.missed > 0
-    plan = _certificate.Plan(sampler, draw(sampler, 4))
-    worse = _certificate.Plan(dataclasses.replace(sampler, missed=sampler.missed + 1e-3), plan.pilot)
-    one, two = (_certificate.run(p, 2**13, 1e-3, 0, (0,)).upper for p in (plan, worse))
+    plan = certificate.Plan(sampler, draw(sampler, 4))
+    worse = certificate.Plan(dataclasses.replace(sampler, missed=sampler.missed + 1e-3), plan.pilot)
+    one, two = (certificate.run(p, 2**13, 1e-3, 0, (0,)).upper for p in (plan, worse))
     assert two - one == pytest.approx(1e-3 * sampler.bound, rel=1e-6)
 
 
 def test_smaller_failure_probability_costs_more():
     gram = bands(8, 4, 0.5)
     uppers = [
-        _certificate.certify(gram, 0.8, "remove", 2**13, beta, 0, tuple_size=5).upper
+        certificate.certify(gram, 0.8, "remove", 2**13, beta, 0, tuple_size=5).upper
         for beta in (0.1, 1e-5, 1e-12)
     ]
     assert uppers == sorted(uppers)
@@ -388,9 +389,9 @@ def test_smaller_failure_probability_costs_more():
 
 def test_a_number_of_samples_that_is_no_multiple_of_a_block():
     gram = bands(8, 4, 0.5)
-    found = _certificate.certify(gram, 0.8, "remove", 5000, 1e-3, 0, tuple_size=5)
-    sampler = _certificate.prepare(gram, 0.8, "remove", 5000, 1e-3, 0, 5).sampler
-    values = np.concatenate(_certificate._streams.run(sampler, 2, seed=0, key=(_certificate._FINAL,)))
+    found = certificate.certify(gram, 0.8, "remove", 5000, 1e-3, 0, tuple_size=5)
+    sampler = certificate.prepare(gram, 0.8, "remove", 5000, 1e-3, 0, 5).sampler
+    values = np.concatenate(certificate.random_blocks.run(sampler, 2, seed=0, key=(certificate._FINAL,)))
     assert len(values) == 8192 and found.mean == pytest.approx(values[:5000].mean() * sampler.bound, rel=1e-12)
 
 
@@ -398,26 +399,26 @@ def test_budget_too_small():
     """The error says how many samples would do, and so many do."""
     gram = bands(16, 8, 0.5)
     with pytest.raises(ValueError, match=r"samples must be about \S+ for an upper bound within 2 times") as error:
-        _certificate.certify(gram, 1.0, "remove", 64, 1e-9, 1, tuple_size=5)
+        certificate.certify(gram, 1.0, "remove", 64, 1e-9, 1, tuple_size=5)
     many = int(float(str(error.value).split("about ")[1].split()[0]))
-    result = _certificate.certify(gram, 1.0, "remove", many, 1e-9, 1, tuple_size=5)
+    result = certificate.certify(gram, 1.0, "remove", many, 1e-9, 1, tuple_size=5)
     assert result.mean < result.upper < 2.5 * result.mean
     with pytest.raises(ValueError, match=r"samples must be more than .* within 2 times delta"):
-        _certificate.certify(np.eye(64), 3.0, "add", 2**12, 1e-9, 1)
+        certificate.certify(np.eye(64), 3.0, "add", 2**12, 1e-9, 1)
 
 
 @pytest.mark.parametrize("bins, size", [(16, 17), (16, 33), (64, 8), (64, 17)])
 def test_tuples_that_drown_in_rounding_are_refused(bins, size):
     """Weakly correlated modes, long tuples: the mean of the samples would be 8 to 1e70 times too small."""
     gram = 0.5 * np.eye(bins) + 0.02 if bins == 16 else 2.0 * np.eye(bins) + 0.1
-    plan = _certificate.prepare(gram, 0.5 if bins == 16 else 1.0, "remove", 2**13, 1e-9, 0, size)
-    truth = math.exp(_importance.estimate(gram, plan.sampler.epsilon, "remove", seed=1).log_value)
+    plan = certificate.prepare(gram, 0.5 if bins == 16 else 1.0, "remove", 2**13, 1e-9, 0, size)
+    truth = math.exp(importance_sampling.estimate(gram, plan.sampler.epsilon, "remove", seed=1).log_value)
     assert plan.estimate < truth / 5 and plan.sampler.extra * plan.sampler.bound > truth
-    for refused in (_certificate.run, _certificate.overshoot):
+    for refused in (certificate.run, certificate.overshoot):
         with pytest.raises(ValueError, match=f"no number of samples .* with tuples of {size}: rounding alone"):
-            refused(plan, 2**13, 1e-9, *((0, ()) if refused is _certificate.run else ()))
+            refused(plan, 2**13, 1e-9, *((0, ()) if refused is certificate.run else ()))
     # The size that is chosen for this table gives a mean that can be believed.
-    found = _certificate.run(_certificate.prepare(gram, plan.sampler.epsilon, "remove", 2**13, 1e-9, 0), 2**13, 1e-9, 0, ())
+    found = certificate.run(certificate.prepare(gram, plan.sampler.epsilon, "remove", 2**13, 1e-9, 0), 2**13, 1e-9, 0, ())
     assert found.mean == pytest.approx(truth, rel=0.05) and found.upper < 1.2 * truth
 
 
@@ -438,20 +439,20 @@ def test_what_a_search_may_get_wrong_is_paid_for_out_of_delta(side, share, monke
         def planted(plan, samples, share, seed, key):
             shares.append(share)
             value = upper if key[0] == 2 else 1.0
-            return _certificate.Certified(value, value, 0.0, 1.0, 3, samples, share)
+            return certificate.Certified(value, value, 0.0, 1.0, 3, samples, share)
 
-        monkeypatch.setattr(_certificate, "run", planted)
+        monkeypatch.setattr(certificate, "run", planted)
         try:
             search(upper)
         except ValueError:
             return False
         return True
 
-    monkeypatch.setattr(_certificate, "overshoot", lambda *_: 1.5)
-    noise = lambda upper: _certified.smallest_noise(gram, 1.0, delta, side, **options)
-    epsilon = lambda upper: _certified.smallest_epsilon(gram / 9, delta, side, **options)
+    monkeypatch.setattr(certificate, "overshoot", lambda *_: 1.5)
+    noise = lambda upper: certified.smallest_noise(gram, 1.0, delta, side, **options)
+    epsilon = lambda upper: certified.smallest_epsilon(gram / 9, delta, side, **options)
     for search in (noise, epsilon):
-        level = _certified.certified_level(delta, options["failure_probability"])
+        level = certified.certified_level(delta, options["failure_probability"])
         above = math.nextafter(level, 1.0)
         assert passes(search, level) and not passes(search, above)
         beta = Fraction(options["failure_probability"])
@@ -467,22 +468,22 @@ def test_smallest_noise_and_epsilon(side):
     """[A-15] The candidate passes at the target, and little more noise, or epsilon, is asked for than estimated."""
     gram, epsilon, delta = bands(6, 4, 4.0), 1.0, 1e-2
     options = {"samples": 2**14, "failure_probability": 1e-6, "seed": 0}
-    start, error = _importance.solve_scale(gram, epsilon, delta, side)
-    noise, result = _certified.smallest_noise(gram, epsilon, delta, side, **options)
+    start, error = importance_sampling.solve_scale(gram, epsilon, delta, side)
+    noise, result = certified.smallest_noise(gram, epsilon, delta, side, **options)
     assert start - 4 * error < noise < 1.1 * start
     assert result.upper + result.failure_probability <= delta and result.failure_probability == 1e-6
-    found = _certified.smallest_epsilon(gram / noise**2, delta, side, **options)
+    found = certified.smallest_epsilon(gram / noise**2, delta, side, **options)
     assert found.upper == pytest.approx(epsilon, rel=0.1)
-    again = _certificate.certify(gram / noise**2, found.upper, side, 2**14, 1e-6, 99)
+    again = certificate.certify(gram / noise**2, found.upper, side, 2**14, 1e-6, 99)
     assert again.mean - 4 * again.standard_error < delta
-    assert _certified.smallest_epsilon(gram / 1e4, 0.1, side, **options).upper == 0.0
+    assert certified.smallest_epsilon(gram / 1e4, 0.1, side, **options).upper == 0.0
 
 
 def test_candidates_that_fail_are_refused(monkeypatch):
-    monkeypatch.setattr(_certificate, "overshoot", lambda *_: 0.5)  # a prediction that is far too good
+    monkeypatch.setattr(certificate, "overshoot", lambda *_: 0.5)  # a prediction that is far too good
     options = {"samples": 2**12, "failure_probability": 1e-6, "seed": 0}
     with pytest.raises(ValueError, match="samples must be more to certify delta <= 0.009999: no candidate"):
-        _certified.smallest_noise(bands(6, 4, 4.0), 1.0, 1e-2, "remove", **options)
+        certified.smallest_noise(bands(6, 4, 4.0), 1.0, 1e-2, "remove", **options)
 
 
 # --- delta near 1 ------------------------------------------------------------------------------------------
@@ -492,8 +493,8 @@ def test_one_index_where_delta_is_near_one():
     """[A-15] Tuples of one index have payoffs of at most 1: with little noise the bound stays close to delta."""
     for bins, square in ((4, 20.0), (16, 45.0)):
         gram = square * np.eye(bins)
-        result = _certificate.certify(gram, 1.0, "remove", 2**14, 1e-6, 1)
-        estimate = math.exp(_importance.estimate(gram, 1.0, "remove", relative_error=1e-3).log_value)
+        result = certificate.certify(gram, 1.0, "remove", 2**14, 1e-6, 1)
+        estimate = math.exp(importance_sampling.estimate(gram, 1.0, "remove", relative_error=1e-3).log_value)
         assert result.size == 1 and result.bound == pytest.approx(1)
         assert result.mean == pytest.approx(estimate, abs=5 * result.standard_error + 3e-3)
         assert estimate - 3e-3 < result.upper < 1.01 * estimate
@@ -501,21 +502,21 @@ def test_one_index_where_delta_is_near_one():
 
 def test_plain_sampler_agrees_with_tuples():
     """[A-15] k = 1 against k = 3: the same mean, and never above the bound."""
-    factor = _tuples.factor(bands(9, 4, 1.5))
-    plain = _tuples.plain_sampler(factor, 0.7)
+    factor = tuple_sampler.factor(bands(9, 4, 1.5))
+    plain = tuple_sampler.plain_sampler(factor, 0.7)
     values, others = draw(plain, 8), draw(remove(bands(9, 4, 1.5), 0.7, 3), 8)
     bound = remove(bands(9, 4, 1.5), 0.7, 3).bound
     error = math.hypot(values.std(), bound * others.std()) / math.sqrt(len(values))
     assert abs(values.mean() * plain.bound - others.mean() * bound) < 4 * error
     assert values.max() <= 1.0
-    with pytest.raises(_tuples.OutOfRange):
-        _tuples.plain_sampler(_tuples.factor(np.eye(3) * 1e4), 1.0)
+    with pytest.raises(tuple_sampler.OutOfRange):
+        tuple_sampler.plain_sampler(tuple_sampler.factor(np.eye(3) * 1e4), 1.0)
 
 
 def test_small_epsilon_takes_long_tuples():
     """[C-6] Nearly Gaussian, epsilon = 0.1: tuples of about sqrt(2 log(1/delta)) / mu indices; the bound is within 1%."""
     mu = 0.03
-    plan = _certificate.prepare(np.full((3, 3), mu**2), 0.1, "remove", 2**17, 1e-9, 0)
+    plan = certificate.prepare(np.full((3, 3), mu**2), 0.1, "remove", 2**17, 1e-9, 0)
     assert plan.sampler.size > 40
     assert plan.estimate == pytest.approx(gaussian.delta(mu, 0.1), rel=5e-3)
     assert plan.predicted(2**17, 1e-9) < 1.01 * plan.estimate
@@ -523,9 +524,9 @@ def test_small_epsilon_takes_long_tuples():
 
 def test_hardly_any_noise():
     """[C-6] The bound never exceeds 1, and a delta of nearly 1 is no error."""
-    upper = _certificate.certify(np.full((1, 1), 26.6), 0.1, "remove", 2**13, 1e-3, 1).upper
+    upper = certificate.certify(np.full((1, 1), 26.6), 0.1, "remove", 2**13, 1e-3, 1).upper
     assert gaussian.delta(math.sqrt(26.6), 0.1) < upper < 0.992
-    assert _certificate.certify(np.full((1, 1), 300.0), 0.1, "remove", 2**13, 1e-3, 1).upper == 1.0
+    assert certificate.certify(np.full((1, 1), 300.0), 0.1, "remove", 2**13, 1e-3, 1).upper == 1.0
 
 
 def test_workers_do_not_matter():
@@ -533,11 +534,11 @@ def test_workers_do_not_matter():
     import joblib
 
     gram = bands(8, 4, 0.5)
-    alone = _certificate.certify(gram, 0.8, "remove", 3 * 4096, 1e-3, 0, tuple_size=4)
+    alone = certificate.certify(gram, 0.8, "remove", 3 * 4096, 1e-3, 0, tuple_size=4)
     with joblib.parallel_config(backend="threading", n_jobs=2):
-        assert _certificate.certify(gram, 0.8, "remove", 3 * 4096, 1e-3, 0, tuple_size=4) == alone
+        assert certificate.certify(gram, 0.8, "remove", 3 * 4096, 1e-3, 0, tuple_size=4) == alone
 
 
 def test_sizes_of_tuples_increase():
     """The search for the best size goes from one to its neighbours: it needs them in order, each once."""
-    assert list(_certificate._SIZES) == sorted(set(_certificate._SIZES)) and _certificate._SIZES[0] == 1
+    assert list(certificate._SIZES) == sorted(set(certificate._SIZES)) and certificate._SIZES[0] == 1

@@ -6,8 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from dplib import _vgg, batching, datasets, matrices
-from dplib.training import Config, cifar10_experiment, train
+from dplib import batching, matrices
+from dplib.lessons import _vgg, datasets
+from dplib.lessons.datasets import cifar10_experiment
+from dplib.training import Config, train
 
 RNG = np.random.default_rng(3)
 IMAGES = RNG.uniform(-1, 1, (12, 32, 32, 3)).astype(np.float32)
@@ -79,7 +81,7 @@ DATA_TRAIN = (DATA.train_features, DATA.train_labels)
 @pytest.mark.parametrize(
     "arguments, error, text",
     [
-        ((None, Config(noise_multiplier=1.0, divisor=4.0)), TypeError, "data must be a dplib.datasets.Dataset"),
+        ((None, Config(noise_multiplier=1.0, divisor=4.0)), TypeError, "data must be a dplib.lessons.datasets.Dataset"),
         ((DATA, None), TypeError, "config must be"),
         (
             (DATA, Config(noise_multiplier=1.0, divisor=4.0, learning_rate=[0.1, 0.2])),

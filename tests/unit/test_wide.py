@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from oracle_cases import cases, pair
 from scipy import special
 
-from dplib import FixedBatchDPSGD, PoissonDPSGD, _wide, accounting, mixtures
+from dplib import FixedBatchDPSGD, PoissonDPSGD, accounting, mixtures
+from dplib.accounting import wide
 
 COMPOSED = [c for c in cases("oracle") if c.rounds > 1 and not math.isinf(c.log_delta)]
 COMPOSED = [c for c in COMPOSED if "parts" in c.params or not pair(c.params).is_gaussian][::4]
@@ -20,12 +21,12 @@ COMPOSED = [c for c in COMPOSED if "parts" in c.params or not pair(c.params).is_
 def test_both_ends_hold_the_truth(case):
     """Against values in multiple precision by programs that share no code with the library."""
     parts = accounting.merged(case.composition())
-    assert case.log_delta <= _wide.log_upper(parts, case.epsilon, case.direction) + 1e-12 * abs(case.log_delta)
-    assert _wide.log_lower(parts, case.epsilon, case.direction) <= case.log_delta + 1e-12 * abs(case.log_delta)
+    assert case.log_delta <= wide.log_upper(parts, case.epsilon, case.direction) + 1e-12 * abs(case.log_delta)
+    assert wide.log_lower(parts, case.epsilon, case.direction) <= case.log_delta + 1e-12 * abs(case.log_delta)
     miss = math.log1p(-case.delta) if case.delta < 1 else -math.inf
-    assert miss <= _wide.log_miss(parts, case.epsilon, case.direction) + 1e-12
+    assert miss <= wide.log_miss(parts, case.epsilon, case.direction) + 1e-12
     if case.log_delta > -690:
-        upper = _wide.epsilon_upper(parts, case.delta, case.direction)
+        upper = wide.epsilon_upper(parts, case.delta, case.direction)
         assert case.epsilon <= upper * (1 + 1e-9) + 1e-12
 
 
@@ -43,9 +44,9 @@ def test_wide_bounds_of_random_mixtures(weights, gaps, noise, rounds, epsilon, d
     shifts = np.cumsum([0.0, *gaps])[: len(weights)]
     parts = [(mixtures.Mixture(shifts, np.array(weights) / sum(weights), noise), rounds)]
     bracket = accounting.delta(parts, epsilon, direction, "lattice", tolerance=1e-3)
-    assert math.exp(_wide.log_lower(parts, epsilon, direction)) <= bracket.upper
-    assert bracket.lower <= math.exp(_wide.log_upper(parts, epsilon, direction))
-    assert 1 - bracket.upper <= math.exp(_wide.log_miss(parts, epsilon, direction))
+    assert math.exp(wide.log_lower(parts, epsilon, direction)) <= bracket.upper
+    assert bracket.lower <= math.exp(wide.log_upper(parts, epsilon, direction))
+    assert 1 - bracket.upper <= math.exp(wide.log_miss(parts, epsilon, direction))
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
@@ -58,7 +59,7 @@ def test_miss_of_one_round(direction, epsilon):
     with mpmath.workdps(30):
         points = [-20, -5, 0, 2, 4, 6, 9, 14, 30]
         truth = mpmath.quad(lambda u: min(first(u), mpmath.exp(epsilon) * second(u)), points)
-    bound = math.exp(_wide.log_miss([(mixture, 1)], epsilon, direction))
+    bound = math.exp(wide.log_miss([(mixture, 1)], epsilon, direction))
     assert float(truth) <= bound <= 30 * float(truth)
 
 
@@ -68,13 +69,13 @@ def test_miss_of_composed_gaussians(rounds, mu, epsilon):
     total = mu * math.sqrt(rounds)
     first = special.log_ndtr(epsilon / total - total / 2)
     truth = np.logaddexp(first, epsilon + special.log_ndtr(-epsilon / total - total / 2))
-    bound = _wide.log_miss([(mixtures.Mixture([mu], [1.0], 1.0), rounds)], epsilon, "remove")
+    bound = wide.log_miss([(mixtures.Mixture([mu], [1.0], 1.0), rounds)], epsilon, "remove")
     assert truth <= bound <= truth + math.log(20)
 
 
 def test_cells_hold_all_mass():
     for direction in ("remove", "add"):
-        for logs in _wide._cells(mixtures.binomial(5, 0.2, 0.3), direction):
+        for logs in wide._cells(mixtures.binomial(5, 0.2, 0.3), direction):
             assert np.exp(logs).sum() == pytest.approx(1, abs=1e-12)
 
 
@@ -93,7 +94,7 @@ def test_lower_bound_of_gaussians(direction, rounds, epsilon):
     """In closed form: below the truth, and of one round the truth itself."""
     mixture = mixtures.Mixture([0.7], [1.0], 1.0)
     truth = accounting.log_delta([(mixture, rounds)], epsilon, direction).upper
-    bound = _wide.log_lower([(mixture, rounds)], epsilon, direction)
+    bound = wide.log_lower([(mixture, rounds)], epsilon, direction)
     assert bound <= truth and (rounds > 1 or bound >= truth - 1e-9)
 
 
@@ -129,8 +130,8 @@ def test_the_one_value_of_the_attack_that_its_bracket_misses():
     gap, q, rounds, epsilon, h, size = 2 / 0.25715, 15 / 418247308, 3583, 2.56019, 4e-4, 2**19
     edges = np.linspace(-10.0, gap + 10.0, 1_000_001)
     middle = (edges[1:] + edges[:-1]) / 2
-    centred = _wide._normal_masses(edges[None])[0]
-    mass = (1 - q) * centred + q * _wide._normal_masses(edges[None] - gap)[0]
+    centred = wide._normal_masses(edges[None])[0]
+    mass = (1 - q) * centred + q * wide._normal_masses(edges[None] - gap)[0]
     steps = np.log1p(q * np.expm1(gap * middle - gap * gap / 2)) / h
     index = np.floor(steps).astype(int)
     law = sum(np.bincount((index + i) % size, mass * abs(1 - i - steps + index), size) for i in (0, 1))

@@ -1,0 +1,1 @@
+"""What every room stands on: checks of arguments, logarithms of sums, random blocks, checkpoints, lazy imports."""

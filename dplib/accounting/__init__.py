@@ -1,0 +1,541 @@
+"""One entry to all accountants: certified brackets of delta and epsilon.
+
+A composition is a mixture, or a list of (mixture, rounds) pairs. One round has a
+closed form, plain Gaussians compose to one Gaussian; everything else goes to the
+contour integral, whose bracket is the narrowest, and to the lattice where the
+contour's bound does not close. Where none of them closes, the answer is Chernoff's bound with
+0 below it, or what is within a rounding of 1: wide, and proved at both ends. The integral has two forms, `rare` for few rounds
+and rare sampling of one mixture, `contour` for all else; the answer calls both
+"contour".
+Renyi accounting, an upper bound only, is there on request and never chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import gaussian
+from .._base import validate as check
+from .._base.lazy_scipy import optimize, special
+from ..gaussian import TAIL_ERROR
+from ..mixtures import EPS, Mixture, log_sum_exp
+from ..results import Bracket, NoBracketError, UpperBound
+from . import contour, lattice, renyi, split_contour
+from . import wide as _wide
+from .floats import inside_floats
+
+METHODS = ("auto", "contour", "lattice", "renyi")
+# The contour's answer stands when it is this narrow; else the lattice is asked too.
+_NARROW = 1e-6
+# Up to so many rounds of different mixtures the lattice is asked first.
+_HANDFUL = 10
+# Up to this many rounds, or expected participations, the split contour is asked first.
+_FEW_ROUNDS, _RARE = 30, 8.0
+# Up to so many expected participations the lattice is asked first where the split contour, made for one mixture, cannot.
+_HARDLY_ANY = 0.05
+# Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
+_WIDE = 0.01
+# log of the smallest float, and of a delta below which brackets are as narrow as a glance makes them.
+_LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -40.0
+_LOG_CERTAIN = -14.0  # log of 1 - delta that is no practical one either
+# The domain: noise, delta and 1 - delta.
+_LEAST_NOISE, _LEAST_DELTA, _LEAST_MISS = 0.01, 1e-300, 1e-12
+_MANY = 300  # components from which on the split contour is slower than the lattice
+# Relative widths that the lattice aims at: first and last, and where the first was far off.
+_GLANCE, _SECOND = 1e-3, 2e-4
+_TRIES = (35_000, 500_000), (120_000, 700_000), (400_000, 1_800_000)  # cells of a round, points of the sum
+
+
+def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:
+    """Bracket of the smallest delta for which the composition is (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    composition : Mixture, or list of (Mixture, rounds) with rounds >= 1.
+    epsilon : at least 0.
+    direction : "remove", "add", or "both" (remove, the larger of the two [C-9m]).
+    method : "auto", "contour", "lattice", or "renyi": the best Renyi order, an
+        UpperBound instead of a Bracket.
+    tolerance : in [1e-9, 0.1], a relative width at which the search for a narrower bracket ends.
+
+    `upper` is the guarantee; relative accuracy holds down to 1e-300. Where no accountant
+    closes (delta far below the smallest float, or within a rounding of 1), method="auto"
+    answers with a wide bracket, method "Chernoff" [A-18].
+    Domain of method="auto", for the mechanisms that users name: noise multiplier 0.01 to 1e6, sampling probability 1e-9 to 1,
+    up to 1e9 rounds, groups of up to 1e6, epsilon up to 1e4, delta 1e-300 to 1 - 1e-12; beyond it, an answer or a refusal.
+    Raises ValueError or TypeError on bad input, NoBracketError where a named method does not close, or method="auto" has no
+    answer: then its message says one of four things (too little noise, delta practically 0, delta practically 1,
+    beyond the accountants) and what to do; what refused is its __cause__.
+    Cost in CPU seconds: 5 ms in the median of practical settings, below 0.7 s for 99%, a little over 1 s at most; over the
+    whole domain 12 ms in the median, below 4 s for 99%, and up to 8 s for groups of thousands with little noise.
+    A named method takes seconds.
+    """
+    tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
+    parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
+    if method == "renyi":
+        return _renyi_bound(renyi.to_delta, parts, epsilon, side)
+    return _answer(lambda *asked: side_delta(asked[0], epsilon, asked[1], method, tolerance), parts, side, method)
+
+
+def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
+    """Bracket of log(delta), where delta itself may be far below the smallest float.
+
+    Arguments, domain and errors as for `delta`, without method="renyi" (`renyi.log_delta` has it);
+    a delta that is exactly zero raises NoBracketError, and so does one for which no lower end above 0 is found.
+    Where no accountant closes the bracket may be wide, method "Chernoff" [A-18]. Cost: up to some seconds: no budget holds here.
+    """
+    check.choice("method", method, [name for name in METHODS if name != "renyi"])
+    parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
+
+    def ask(parts, side):
+        try:
+            return side_log_delta(parts, epsilon, side, method, work=_Work())
+        except NoBracketError:
+            lower = _wide.log_lower(parts, epsilon, side) if method == "auto" else -math.inf
+            if lower == -math.inf:
+                raise
+            return Bracket(lower, max(lower, _wide.log_upper(parts, epsilon, side)), "Chernoff")
+
+    bracket = _answer(ask, parts, side, method)
+    if bracket is None:
+        raise NoBracketError(f"delta is exactly zero at epsilon = {epsilon:g}: it has no logarithm")
+    return bracket
+
+
+def epsilon(composition, delta, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:
+    """Bracket of the smallest epsilon >= 0 for which the composition is (epsilon, delta)-DP.
+
+    Parameters, domain, errors and cost as for `delta`; delta in (0, 1). `upper` is the guarantee.
+
+    >>> from dplib import accounting, mixtures
+    >>> warm_up = mixtures.binomial(trials=1, probability=0.001, noise_multiplier=1.0)
+    >>> main_part = mixtures.binomial(trials=1, probability=0.01, noise_multiplier=1.0)
+    >>> print(f"{accounting.epsilon([(warm_up, 500), (main_part, 2000)], delta=1e-6).upper:.4f}")
+    2.9585
+    """
+    tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
+    parts, delta, side = _prepare(composition, direction, method, delta=delta)
+    if method == "renyi":
+        return _renyi_bound(renyi.to_epsilon, parts, delta, side)
+    ask = lambda *asked: _side_epsilon(asked[0], delta, asked[1], method, tolerance)
+    return _answer(ask, parts, side, method, delta)
+
+
+def _renyi_bound(convert, parts, target, side):
+    if not parts:
+        return UpperBound(0.0, "Renyi")
+    return convert(renyi.composition_curve(_facing(parts, side), side), target)
+
+
+def _answer(ask, parts, side, method, delta=None):
+    """ask(parts, side); a refusal of method="auto" is one of four sentences, and what refused is its cause."""
+    if method != "auto":
+        return ask(_facing(parts, side), side)
+    try:
+        try:
+            facing = _facing(parts, side)
+        except NoBracketError:
+            # [C-9m] What add costs is at most what remove costs.
+            found = ask(parts, "remove")
+            if found.lower < 0:  # a logarithm has no lower end here
+                raise
+            return Bracket(0.0, found.upper, found.method)
+        return ask(facing, side)
+    except (ArithmeticError, ValueError) as error:
+        raise NoBracketError(_refusal(parts, delta)) from error
+
+
+def _facing(parts, side):
+    """The parts with the components that this direction sees."""
+    return [(mixture.facing(side), rounds) for mixture, rounds in parts]
+
+
+def _refusal(parts, delta):
+    """Why there is no bracket, and what to do: nothing that costs privacy. delta : where it was given."""
+    noise = min((mixture.noise_multiplier for mixture, _ in parts), default=math.inf)
+    if noise < _LEAST_NOISE:
+        return f"too little noise: no bracket closes at a noise multiplier of {noise:g}; take at least {_LEAST_NOISE:g}"
+    if delta is not None and delta < _LEAST_DELTA:
+        return (
+            f"delta is practically 0: no bracket of epsilon closes at delta = {delta:g}; ask for the delta at the epsilon "
+            "that can be afforded"
+        )
+    if delta is not None and 1 - delta < _LEAST_MISS:
+        return f"delta is practically 1: such a guarantee promises nothing at 1 - delta = {1 - delta:g}; ask at a smaller delta"
+    return (
+        "beyond the accountants: no bracket closes in this setting; more noise, a smaller sampling probability or fewer rounds "
+        "bring it within their range"
+    )
+
+
+# ------------------------------------------------------------------ preparation
+
+
+def check_request(direction, method, **target):
+    """Check direction, method and the target (epsilon=... or delta=...); returns the target."""
+    check.direction(direction)
+    check.choice("method", method, METHODS)
+    [(name, value)] = target.items()
+    return {"epsilon": check.epsilon, "delta": check.delta}[name](value)
+
+
+def _prepare(composition, direction, method, **target):
+    value = check_request(direction, method, **target)
+    return merged(composition), value, check.side(direction)
+
+
+def merged(composition):
+    """The composition as a list of (mixture, rounds): checked, trivial pairs dropped, repeats joined."""
+    if isinstance(composition, Mixture):
+        composition = [(composition, 1)]
+    try:
+        pairs = [(mixture, rounds) for mixture, rounds in composition]
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"composition must be a Mixture or a list of (Mixture, rounds) pairs; got {composition!r}"
+        ) from error
+    if not pairs:
+        raise ValueError("composition must not be empty")
+    rounds_of = {}
+    for mixture, rounds in pairs:
+        if not isinstance(mixture, Mixture):
+            raise TypeError(f"composition must hold Mixture objects; got {mixture!r}")
+        rounds = check.whole("rounds", rounds, at_least=1)
+        if not mixture.is_trivial:
+            rounds_of[mixture] = rounds_of.get(mixture, 0) + rounds
+    return list(rounds_of.items())
+
+
+def _is_rare(parts):
+    """Whether the rounds are few, or sample the records rarely."""
+    rounds = sum(count for _, count in parts)
+    return rounds > 1 and (rounds <= _FEW_ROUNDS or _participations(parts) <= _RARE)
+
+
+def _participations(parts):
+    """Expected number of rounds with a sensitivity above 0."""
+    return sum(count * float(m.probabilities[m.shifts > 0].sum()) for m, count in parts)
+
+
+def _total_variation(parts):
+    """Upper bound on delta at epsilon = 0, either direction: it adds up over rounds and is convex in the mixture."""
+    rows = [rounds * float(m.probabilities @ special.erf(m.shifts / math.sqrt(8))) for m, rounds in parts]
+    return math.fsum(rows) * (1 + 1e-12)
+
+
+def _gaussian_mu(parts):
+    """mu of the composition when every part is a plain Gaussian, else None."""
+    if not all(mixture.is_gaussian for mixture, _ in parts):
+        return None
+    mu = math.sqrt(math.fsum(rounds * float(m.shifts[0]) ** 2 for m, rounds in parts))
+    if mu > 1e100:
+        raise NoBracketError(f"sensitivities of {mu:g} times the noise, over all rounds, leave the range of floats")
+    return mu
+
+
+# --------------------------------------------------------------- one direction
+
+
+def side_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
+    """Bracket of delta in one direction; arguments as checked by `delta`."""
+    work = None
+    if method == "auto" and _needs_accountants(parts, epsilon, direction):
+        rough = _rough_log_delta(parts, epsilon, direction)
+        if (bracket := _at_a_glance(parts, epsilon, direction, rough)) is not None:
+            return bracket
+        work = _work(parts, rough)
+    try:
+        side = side_log_delta(parts, epsilon, direction, method, tolerance, work)
+    except NoBracketError:
+        if method != "auto":
+            raise
+        return _wide_delta(parts, epsilon, direction)
+    if side is None:
+        return Bracket(0.0, 0.0, "closed form")
+    lower, upper = _outward_exp(side.lower, side.upper)
+    if side.width > _WIDE and method == "auto":
+        wide = _wide_delta(parts, epsilon, direction)
+        lower, upper = max(lower, wide.lower), min(upper, wide.upper)
+    return Bracket(min(lower, upper), upper, side.method)
+
+
+def _needs_accountants(parts, epsilon, direction):
+    """Whether delta has no closed form."""
+    closed = not parts or _gaussian_mu(parts) is not None or _is_one_round(parts)
+    return not (closed or _is_beyond(parts, epsilon, direction))
+
+
+def _at_a_glance(parts, epsilon, direction, rough):
+    """The bracket in a millisecond where delta is below the smallest float, or hardly differs from 1; else None."""
+    try:
+        with inside_floats():
+            if rough < _LOG_SMALLEST and _wide.renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
+                return Bracket(0.0, 5e-324, "Chernoff")
+            if rough > -1 and (log_miss := _wide.log_miss(parts, epsilon, direction)) < _LOG_CERTAIN:
+                return Bracket(math.nextafter(-math.expm1(log_miss), 0.0), 1.0, "Chernoff")
+    except (NoBracketError, ValueError):
+        pass
+    return None
+
+
+def _is_beyond(parts, epsilon, direction):
+    """Whether no loss reaches epsilon: the add loss is at most -log p_0 in every round (-inf floors give +inf)."""
+    return direction == "add" and epsilon >= -sum(rounds * m.log_floor for m, rounds in parts) * (1 + 8 * EPS)
+
+
+def _is_one_round(parts):
+    return len(parts) == 1 and parts[0][1] == 1
+
+
+def _rough_log_delta(parts, epsilon, direction):
+    """Chernoff's bound on log delta, without a certificate; far above it where records are hardly ever sampled."""
+    try:
+        return contour.Chernoff(parts, direction).log_delta(epsilon)
+    except (NoBracketError, ValueError):
+        return 0.0
+
+
+def _wide_delta(parts, epsilon, direction):
+    """The bracket where no accountant closes: Chernoff's bound above, and below 0 or what is within a rounding of 1."""
+    upper = _outward_exp(-math.inf, _wide.log_upper(parts, epsilon, direction))[1]
+    log_miss = _wide.log_miss(parts, epsilon, direction) if upper > 0.5 else 0.0
+    lower = max(math.nextafter(-math.expm1(log_miss), 0.0), 0.0)
+    return Bracket(min(lower, upper), upper, "Chernoff")
+
+
+def _outward_exp(lower, upper):
+    """exp of both ends, stepped outwards (it rounds to the nearest float); a positive delta never prints as 0."""
+    low = max(math.nextafter(math.exp(lower), 0.0), 0.0)
+    return low, min(max(math.nextafter(math.exp(upper), 2.0), 5e-324), 1.0)
+
+
+def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, work=None):
+    """Bracket of log delta, or None where delta is exactly zero. work : what the accountants may spend."""
+    if not parts:
+        return None
+    mu = _gaussian_mu(parts)
+    if mu is not None:
+        value = gaussian.log_delta(mu, epsilon)
+        # The threshold x = eps/mu - mu/2 rounds; log delta falls in x at a rate below |x| + 2.
+        rate = abs(epsilon / mu - mu / 2) + 2
+        pad = TAIL_ERROR * (1 + abs(value)) + 4 * EPS * (epsilon / mu + mu) * rate
+        return Bracket(value - pad, min(value + pad, 0.0), "closed form")
+    if _is_beyond(parts, epsilon, direction):
+        return None
+    if _is_one_round(parts):
+        with inside_floats():
+            return _one_round_log_delta(parts[0][0], epsilon, direction)
+
+    if work is None:
+        work = _Work() if method != "auto" else _work(parts, _rough_log_delta(parts, epsilon, direction))
+
+    def by_contour():
+        return contour.side_log_delta(parts, epsilon, direction, *work.contour)
+
+    def by_split():
+        return split_contour.side_log_delta(*parts[0], epsilon, direction, *work.split)
+
+    def by_lattice():
+        if not work.lattice:
+            return lattice.side_log_delta(parts, epsilon, direction, tolerance)
+        return _by_tries(
+            lambda aim, *more: lattice.side_log_delta(parts, epsilon, direction, aim, *more),
+            work.lattice, tolerance, lambda bracket: bracket.width,
+            lambda found: (found.upper if found else _wide.log_upper(parts, epsilon, direction, quick=True)) > _LOG_PRACTICAL,
+        )
+
+    # The lattice cannot beat a contour bracket that is narrow next to the logarithm itself.
+    narrow = lambda bracket: bracket.width <= tolerance * (1 + abs(bracket.upper))
+    routes = _routes(parts, method, by_split, by_contour, by_lattice)
+    return _choose(routes, lambda bracket: bracket.width, narrow)
+
+
+def _side_epsilon(parts, delta, direction, method, tolerance):
+    if not parts:
+        return Bracket(0.0, 0.0, "closed form")
+    mu = _gaussian_mu(parts)
+    if mu is not None:
+        value = gaussian.epsilon(mu, delta)
+        if value == 0.0:
+            return Bracket(0.0, 0.0, "closed form")
+        pad = 1e-12 * value + mu * (TAIL_ERROR * (1 - math.log(delta)) + 4 * EPS * mu)
+        return Bracket(max(value - pad, 0.0), value + pad, "closed form")
+    if _is_one_round(parts):
+        with inside_floats():
+            return _one_round_epsilon(parts[0][0], delta, direction)
+    if _total_variation(parts) <= delta:
+        return Bracket(0.0, 0.0, "closed form")
+
+    work = _Work() if method != "auto" else _work(parts, math.log(delta))
+
+    def by_contour():
+        return contour.side_epsilon(parts, delta, direction, *work.contour)
+
+    def by_split():
+        return split_contour.side_epsilon(*parts[0], delta, direction, *work.split)
+
+    def by_lattice():
+        if not work.lattice:
+            return lattice.side_epsilon(parts, delta, direction, tolerance)
+        return _by_tries(
+            lambda aim, *more: lattice.side_epsilon(parts, delta, direction, aim, *more),
+            work.lattice, tolerance, lambda bracket: bracket.relative_width,
+            lambda found: math.log(delta) > _LOG_PRACTICAL and math.log1p(-delta) > _LOG_CERTAIN,
+        )
+
+    narrow = lambda bracket: bracket.relative_width <= tolerance
+    routes = _routes(parts, method, by_split, by_contour, by_lattice)
+    try:
+        bracket = _choose(routes, lambda bracket: bracket.relative_width, narrow)
+    except NoBracketError as error:
+        if method != "auto":
+            raise
+        try:
+            return Bracket(0.0, _wide.epsilon_upper(parts, delta, direction), "Chernoff")
+        except NoBracketError:
+            raise error from None
+    if bracket.relative_width > _WIDE and method == "auto":
+        upper = min(bracket.upper, max(_wide.epsilon_upper(parts, delta, direction), bracket.lower))
+        return Bracket(bracket.lower, upper, bracket.method)
+    return bracket
+
+
+def _routes(parts, method, by_split, by_contour, by_lattice):
+    """The accountants to ask, in order; "contour" names both forms of the integral."""
+    if method == "lattice":
+        return [by_lattice]
+    contours = [by_contour]
+    if len(parts) == 1 and (method != "auto" or len(parts[0][0].shifts) <= _MANY):
+        contours = [by_split, by_contour] if _is_rare(parts) else [by_contour, by_split]
+    elif method == "auto" and (
+        sum(rounds for _, rounds in parts) <= _HANDFUL or _participations(parts) <= _HARDLY_ANY
+    ):
+        # A few different rounds, or rare ones: the contour would close late, or not at all.
+        return [by_lattice, by_contour]
+    return contours + ([by_lattice] if method == "auto" else [])
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What each accountant may spend, as arguments of its functions; seconds, where nothing is said."""
+
+    contour: tuple = ()
+    split: tuple = ()
+    lattice: tuple = ()  # (cells, points) of each try
+
+
+def _work(parts, log_delta):
+    """What method="auto" asks of each: a tenth of a second, less where little can come of it. log_delta : roughly."""
+    hopeful = log_delta > _LOG_PRACTICAL and not _is_rare(parts)
+    return _Work((4_000_000 if hopeful else 1_000_000,), (10_000_000,), _TRIES)
+
+
+def _by_tries(ask, tries, tolerance, width, practical):
+    """The lattice at a glance; then on a fine grid with that as a guess, and once more where it is still wide.
+
+    ask(aim, cells, points, guess) : a Bracket, in which the truth lies every time. tries : (cells, points) of each.
+    width : function of a bracket. practical : function of a bracket or None, whether a finer one is worth its time.
+    """
+    found = None
+    for aim, (cells, points) in zip((_GLANCE, tolerance, _GLANCE), tries):
+        if found is not None:
+            last = width(found)
+            if last <= tolerance or (aim == _GLANCE and last <= _GLANCE):
+                break
+            # A finer grid helps more than a longer window where the grid was too coarse.
+            aim = aim if last <= _GLANCE else max(aim, _SECOND)
+        try:
+            bracket = ask(max(aim, tolerance), cells, points, found and found.upper)
+        except NoBracketError:
+            if found is None and aim == tolerance:
+                raise
+            if not practical(found):
+                break
+            continue
+        if found is not None:
+            lower, upper = max(bracket.lower, found.lower), min(bracket.upper, found.upper)
+            bracket = Bracket(lower, max(lower, upper), bracket.method)
+        found = bracket
+        if not practical(found):
+            break
+    if found is None:
+        raise NoBracketError("the lattice found no bracket within its budget")
+    return found
+
+
+def _choose(routes, width, narrow):
+    """The first bracket that is narrow, else the narrowest."""
+    found, reasons = [], []
+    for route in routes:
+        try:
+            found.append(route())
+        except (NoBracketError, ValueError) as error:
+            # ValueError: a logarithm of what is not positive any more, and the like.
+            reasons.append(str(error) if isinstance(error, NoBracketError) else f"{route.__name__} failed ({error})")
+            continue
+        if narrow(found[-1]):
+            break
+    if not found:
+        raise NoBracketError("no accountant's bound closes here: " + "; ".join(reasons))
+    return min(found, key=width)
+
+
+# -------------------------------------------------- one round, in closed form
+
+
+def _one_round_log_delta(mixture, epsilon, direction):
+    sign = 1 if direction == "remove" else -1
+    u = mixture.inverse_log_ratio(np.array([sign * epsilon]))
+    if not np.isfinite(u[0]):
+        return None
+    value, slope, slack = _one_round_at(mixture, u, direction)
+    # The threshold solves loss = eps up to rounding: delta is exact for a nearby epsilon.
+    slack += slope * (abs(sign * float(mixture.log_ratio(u)[0]) - epsilon) + EPS * epsilon)
+    return Bracket(value - slack, min(value + slack, 0.0), "closed form")
+
+
+def _one_round_at(mixture, u, direction):
+    """(log delta, -d log delta / d eps, error of log delta) for the threshold u, shape (1,)."""
+    value = float(mixture._log_delta_at(u, direction)[0])
+    if direction == "remove":
+        log_second = float(mixture.log_ratio(u)[0]) + float(special.log_ndtr(-u[0]))
+    else:
+        log_second = -float(mixture.log_ratio(u)[0]) + float(
+            log_sum_exp(mixture.log_probabilities + special.log_ndtr(u[0] - mixture.shifts))
+        )
+    slope = math.exp(min(log_second - value, 700.0))
+    slack = 4 * TAIL_ERROR * (1 + abs(value)) + mixture.log_probability_error
+    return value, slope, slack + slope * _loss_error(mixture, u)
+
+
+def _loss_error(mixture, u):
+    """Rounding error of the loss at u, shape (1,)."""
+    # The threshold u is itself rounded: four times the error of the loss at a given u.
+    return 4 * float(mixture.log_ratio_error(*mixture.log_ratio_and_slope(u), u)[0])
+
+
+def _one_round_epsilon(mixture, delta, direction):
+    """Solve for the threshold u: log delta is monotone in it, and eps is the loss there."""
+    sign, log_delta = (1 if direction == "remove" else -1), math.log(delta)
+    start = float(mixture.inverse_log_ratio(np.zeros(1))[0])
+    gap = lambda u: float(mixture._log_delta_at(np.array([u]), direction)[0]) - log_delta
+    value, _, slack = _one_round_at(mixture, np.array([start]), direction)
+    if value + slack <= log_delta:
+        return Bracket(0.0, 0.0, "closed form")
+    step = 1.0
+    while gap(start + sign * step) > 0:
+        step *= 2
+    if gap(start) <= 0:
+        root = start
+    else:
+        root = optimize.brentq(gap, start, start + sign * step, xtol=1e-14, rtol=4 * EPS, maxiter=300)
+    u = np.array([root])
+    value, slope, slack = _one_round_at(mixture, u, direction)
+    loss = max(sign * float(mixture.log_ratio(u)[0]), 0.0)
+    width = 1.5 * (slack + abs(value - log_delta)) / slope + EPS * loss
+    if not math.isfinite(width):
+        raise NoBracketError(f"sensitivities of {mixture.shifts[-1]:g} times the noise: the loss is too steep for floats")
+    return Bracket(max(loss - width, 0.0), loss + width, "closed form")

@@ -1,0 +1,442 @@
+"""The contour accountant: hockey-stick divergences from the moment generating function.
+
+For a composition with loss L = sum_i L_i and M(z) = E exp(zL), every c > 0 gives
+
+    delta(eps) = (1/pi) Re int_0^inf  M(c+iy) e^{-(c+iy) eps} / ((c+iy)(c+iy+1)) dy.
+
+With R = P/Q of one round, E exp(z L_i) is E_Q[R^{1+z}] (remove) or E_Q[R^{-z}]
+(add): a one-dimensional Gaussian integral of an analytic function, which the
+trapezoid rule evaluates to full precision on a few hundred nodes. Rounds only
+raise it to a power, so a million of them cost as much as twenty.
+
+Error bounds (each is added to the bracket; all are relative to M(c) e^{-c eps})
+  E1 aliasing in y: with step 2 pi / Lambda and half weight at y = 0 the infinite
+     sum equals sum_m e^{c m Lambda} delta(eps + m Lambda), m over all integers. The
+     terms m != 0 are non-negative: the sum is an upper bound, and Chernoff bounds
+     at other tilts bound what to subtract for the lower one.
+  E2 truncation in y: |phi(y)| of each factor is bounded beyond the last node, on
+     intervals by values at their ends and |(|phi|^2)''| <= 2 Var L, and from some y
+     on by 1 - w(S) + V(S)/y (integration by parts on a set S of nodes); the bounds
+     of all factors are multiplied.
+  E3 trapezoid in u: the integrand is analytic where R(u+iv) has no zero, that is
+     for v^2 sup_u Var(a_J | u) < 2, and the rule with step h misses the integral
+     by at most (N(a) + N(-a)) / (e^{2 pi a / h} - 1), N(v) = int |f(u+iv)| du.
+  Rounding: an explicit allowance of a few units in the last place for each
+     exponent, carried through the power (`rounding`); tested in 40 digits.
+The bounds of one round are in `contour_nodes`, the sum over frequencies is here.
+
+Cost: one factor costs (u nodes) x (y nodes), typically 300 x 60. Factors on one grid
+of shifts are evaluated together: two thousand of them take half a second. Where the
+characteristic function decays slowly (few rounds, tiny sampling probability) the
+work exceeds a cap and NoBracketError tells the caller to use `rare` or the lattice.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..mixtures import EPS
+from ..results import Bracket, NoBracketError
+from .chernoff import log_kernel, saddle
+from .contour_nodes import BLOCK, NEGLIGIBLE, STRIP_CAP, Family
+from .floats import inside_floats
+
+_WORK_CAP = 60_000_000  # entries of the (y, u) matrix: about two seconds
+_FREQUENCY_CAP = 60_000
+_MOST_ROWS, _MOST_ENTRIES = 256, 40_000  # of one family: entries = rows x nodes, roughly
+# Every tilt is exact. At the saddle most digits are saved, but the moments just above it may
+# explode, so that no period keeps the aliases small: then these shares of it are tried.
+_SHARES = (1.0, 0.8, 0.5, 0.3)
+_ALIASES_AIM, _ALIASES_MOST = -34.0, -24.0  # log of the aliases over delta, about
+
+
+# ------------------------------------------------------------- the composition
+
+
+def _families(composition, sign):
+    """The composition as a list of families; those that share a grid of shifts together."""
+    if len(composition) == 1:
+        [(mixture, rounds)] = composition
+        return [Family([mixture], [rounds], sign)]
+    open_groups, groups = [], []
+    for mixture, rounds in sorted(composition, key=lambda part: -len(part[0].shifts)):
+        shifts = mixture.shifts.tolist()
+        found = [group for group in open_groups if shifts[-1] in group[0] and group[0].issuperset(shifts)]
+        if not found:
+            nodes = (20 + shifts[-1]) * 8 * max(1 / STRIP_CAP, math.sqrt(mixture.variance_bound))
+            found = [(set(shifts), [], min(_MOST_ENTRIES / nodes, _MOST_ROWS))]
+            open_groups.append(found[0])
+            groups.append(found[0][1])
+        _, members, most = found[0]
+        members.append((mixture, rounds))
+        if len(members) >= most:
+            open_groups = [group for group in open_groups if group is not found[0]]
+    return [Family(*zip(*members), sign) for members in groups]
+
+
+class _Composition:
+    """A list of mixtures with multiplicities, in one direction."""
+
+    def __init__(self, composition, direction, most_work=_WORK_CAP):
+        if not composition:
+            raise ValueError("composition must not be empty")
+        self.most_work = most_work
+        sign = 1 if direction == "remove" else -1
+        self.families = _families(composition, sign)
+        self._last_coarse = None, None
+
+    def coarse(self, c):
+        """(K, K', K'') of the summed loss at tilt c, to a few digits."""
+        if c != self._last_coarse[0]:
+            parts = zip(*(family.coarse(c) for family in self.families))
+            self._last_coarse = c, tuple(sum(part) for part in parts)
+        return self._last_coarse[1]
+
+    def tilt(self, log_delta=None, epsilon=None):
+        """The tilt that minimises the Chernoff epsilon (or delta)."""
+        return saddle(self.coarse, log_delta=log_delta, epsilon=epsilon)
+
+    def chernoff_epsilon(self, log_delta):
+        """(rough epsilon from the Chernoff bound, its tilt)."""
+        c = self.tilt(log_delta=log_delta)
+        return (self.coarse(c)[0] - log_delta + log_kernel(c)) / c, c
+
+
+class Chernoff:
+    """Rough log delta or epsilon from the Chernoff bound: a starting point, no certificate."""
+
+    def __init__(self, composition, direction):
+        self.problem = _Composition(composition, direction)
+
+    def tilt(self, epsilon):
+        with inside_floats():
+            return self.problem.tilt(epsilon=epsilon)
+
+    def log_delta(self, epsilon):
+        c = self.tilt(epsilon)
+        with inside_floats():
+            return min(self.problem.coarse(c)[0] - c * epsilon + log_kernel(c), 0.0)
+
+    def epsilon(self, log_delta):
+        with inside_floats():
+            return self.problem.chernoff_epsilon(log_delta)[0]
+
+
+class _AliasedError(NoBracketError):
+    """The aliases at this tilt are not small."""
+
+
+def _integral(composition, c, epsilon):
+    """The integral at the tilt c, or at the first share of it where the aliases are small."""
+    for share in _SHARES:
+        try:
+            return _Integral(composition, share * c, epsilon)
+        except _AliasedError:
+            continue
+    return _Integral(composition, c, epsilon, any_aliases=True)
+
+
+class _Integral:
+    """The contour integral at one tilt: the sum, and everything that bounds its error."""
+
+    def __init__(self, composition, c, epsilon, any_aliases=False):
+        self.c, self.families = c, composition.families
+        _, _, variance = composition.coarse(c)
+        s = math.sqrt(variance)
+        if not s > 0 or not math.isfinite(s):
+            raise NoBracketError("the contour found a tilted loss without spread")
+        self.tilts = [c + k / s for k in (1, 2, 4, 8)]
+        self.tilts += [c - k / s for k in (1, 2, 4, 8) if c - k / s > 0.05 * c]
+        # The other accountants cost more with every mixture, so that the patience grows, too.
+        self.most_work = composition.most_work * (1 + sum(len(f.rounds) for f in self.families) / 100)
+        self.work, self.e2, at_least, frequency = 0, math.inf, 0.0, 12 / s
+        self._choose_nodes(frequency)
+        self._choose_period(s, epsilon)
+        if not any_aliases and self._log_aliasing(epsilon) > _ALIASES_MOST - math.log(c * (1 + c) * s):
+            raise _AliasedError("no period keeps the contour's aliases small at this tilt")
+        for _ in range(7):
+            reached = self._sum_frequencies(s, at_least)
+            if self.e3 * c * (1 + c) * s > 1e-11 and reached > frequency:
+                frequency = reached
+                self._choose_nodes(frequency)
+                continue
+            self.e2 = self._frequency_tail(reached, s)
+            if self.e2 * c * (1 + c) * s < 1e-13 or self.work > self.most_work:
+                break
+            # Where the nodes are good, |phi|^T has come back: sum further. Else take more nodes.
+            come_back = self._still_large
+            if come_back and all(np.all(n.quadrature_error(come_back) < 1e-6) for n in self.nodes):
+                at_least = 1.05 * come_back
+            else:
+                frequency = 2.5 * max(frequency, reached)
+                self._choose_nodes(frequency)
+        self._bound()
+
+    def _choose_nodes(self, frequency):
+        """Nodes for frequencies up to `frequency`, and their moments."""
+        low, high = min(self.tilts), max(self.tilts)
+        self.nodes = [f.nodes(self.c, low, high, frequency) for f in self.families]
+        self.log_moment = float(sum(n.rounds @ n.log_moment for n in self.nodes))
+        self.mean = float(sum(n.rounds @ n.mean for n in self.nodes))
+
+    def _log_aliasing(self, epsilon, period=None):
+        """log of a bound on the aliasing E1 over M(c) e^{-c eps}."""
+        c, period = self.c, period or self.period
+        # Below: delta <= 1, or Chernoff at a smaller tilt. Above: at a larger tilt.
+        below = c * epsilon - self.log_moment - c * period - math.log(-math.expm1(-c * period))
+        above = math.inf
+        for other, k in self._others:
+            value = self._aliasing_at(other, k, epsilon, period)
+            if other < c:
+                below = min(below, value)
+            else:
+                above = min(above, value)
+        return float(np.logaddexp(below, above))
+
+    def _aliasing_at(self, other, log_moment, epsilon, period):
+        """log of the Chernoff bound at another tilt on one side of the aliasing sum."""
+        gap = abs(other - self.c) * period
+        value = log_moment - self.log_moment - (other - self.c) * epsilon + log_kernel(other)
+        return value - gap - math.log(-math.expm1(-gap))
+
+    def _certify_others(self, epsilon):
+        """Of the tilts on each side keep the one that bounds best, with its certified moment."""
+        ranked = sorted(self._others, key=lambda pair: self._aliasing_at(*pair, epsilon, self.period))
+        self._others = []
+        for side in (True, False):
+            for other, _ in ranked:
+                if (other < self.c) is side:
+                    moment = sum(n.log_moment_bound(other) for n in self.nodes)
+                    if math.isfinite(moment):
+                        self._others.append((other, moment))
+                        break
+
+    def _choose_period(self, s, epsilon):
+        """The shortest period whose aliases do not matter, and certified moments that bound them."""
+        moments = sum(n.log_moments_at(self.tilts) for n in self.nodes)
+        self._others = list(zip(self.tilts, moments.tolist()))
+        aim = _ALIASES_AIM - math.log(self.c * (1 + self.c) * s)
+        best = math.inf, 8 * s
+        for multiple in (8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 400, 1000, 3000):
+            value = self._log_aliasing(epsilon, multiple * s)
+            if value < best[0] - 0.5:
+                best = value, multiple * s
+            if value < aim:
+                break
+        self.period = best[1]
+        self.spacing = 2 * math.pi / self.period
+        self._certify_others(epsilon)
+
+    def _sum_frequencies(self, s, at_least=0.0):
+        """Evaluate phi^T / (z (z+1)) on y = 0, spacing, ... until it is negligible."""
+        c, blocks, start = self.c, [], 0
+        self.e3 = self.spoiled = 0.0
+        size = max(n.weights.shape[1] for n in self.nodes)
+        count = min(max(24, int(8.5 / s / self.spacing) + 2), max(1, BLOCK // size))
+        while True:
+            y = self.spacing * np.arange(start, start + count)
+            log_power, log_size, quadrature, rounding = (
+                np.zeros(count, complex),
+                *np.zeros((3, count)),
+            )
+            for nodes in self.nodes:
+                log_phi, distance = nodes.log_characteristic(y)
+                log_power += nodes.rounds @ log_phi
+                log_modulus = np.maximum(log_phi.real, -18.0)
+                log_size += nodes.rounds @ log_modulus
+                per_error = nodes.rounds[:, None] * np.exp(-log_modulus)
+                quadrature += np.minimum(nodes.quadrature_error(float(y[-1])), 1e100) @ per_error
+                rounding += (nodes.characteristic_rounding(y, distance) * per_error).sum(axis=0)
+            z = c + 1j * y
+            kernel = self.spacing / math.pi / (z * (z + 1))
+            blocks.append(np.exp(log_power) * kernel)
+            # Factors of size m_i, each off by e_i, have a product off by at most
+            # prod (m_i + e_i) - prod m_i <= prod m_i (exp(sum e_i / m_i) - 1).
+            error = quadrature + rounding
+            most = np.abs(kernel) * np.exp(np.minimum(log_size + error, 300.0))
+            self.spoiled += float(most @ -np.expm1(-error))
+            self.e3 += float(most @ quadrature)
+            start += count
+            if np.exp(log_power[-1].real) * abs(c * (c + 1) / (z * (z + 1))[-1]) < math.exp(-42) and (
+                start * self.spacing > at_least
+            ):
+                break
+            count = max(1, min(2 * count, 4096, BLOCK // size))
+            self._count_work(count)
+            if start > _FREQUENCY_CAP or self.work > self.most_work:
+                raise NoBracketError(
+                    f"the characteristic function decays too slowly (over {start} frequencies)"
+                )
+        self.y = self.spacing * np.arange(start)
+        self.terms = np.concatenate(blocks)
+        self.terms[0] /= 2
+        return float(self.y[-1])
+
+    def _bound(self):
+        """E2, E3 and the rounding of the sum, each over M(c) e^{-c eps}."""
+        moment_rounding = float(sum(n.rounds @ n.rounding(self.c) for n in self.nodes))
+        if not self.e3 < 1e3:
+            raise NoBracketError(f"the quadrature bound is too weak ({self.e3:.1e})")
+        if not math.isfinite(self.e2):
+            raise NoBracketError("the contour's bound on high frequencies does not close")
+        size = float(np.abs(self.terms).sum())
+        allowance = moment_rounding + EPS * (4 * math.log2(len(self.terms) + 2) + abs(self.log_moment))
+        self.error = self.e2 + self.spoiled + size * allowance
+
+    def _frequency_tail(self, top, s):
+        """E2: bound on the frequencies beyond `top`."""
+        # From `far` on, integration by parts alone brings |phi|^T below e^-46, about.
+        aim = math.exp(-NEGLIGIBLE / float(sum(n.rounds.sum() for n in self.nodes)))
+        constants = [n.decay_constants(aim) for n in self.nodes]
+        far = max(top, min(float(c[2].min()) for c in constants))
+        for _ in range(80):
+            log_far = sum(
+                n.rounds @ np.log(np.minimum(1.0, rest + variation / far))
+                for n, (variation, rest, _) in zip(self.nodes, constants)
+            )
+            if log_far < 1 - NEGLIGIBLE:
+                break
+            far *= 1.3
+        else:
+            raise NoBracketError("too few rounds for the contour's bound on high frequencies")
+        tail = math.exp(log_far) * (1 + self.spacing / far) / far
+        # From `top` to `far`: intervals that grow geometrically, halved where too long.
+        ends = top * 1.4 ** np.arange(1 + math.ceil(math.log(far / top * 1.0001) / math.log(1.4)))
+        squares = self._squares(ends)
+        # What an interval may contribute, next to a sum of about 1 / (c (1 + c) s).
+        size = self.c * (1 + self.c) * s
+        enough = lambda y, length: -38 - np.log(size * length / (y * y))
+        large = self._log_modulus(squares) > enough(ends, 0.4 * ends)
+        self._still_large = float(ends[large].max()) if large.any() else 0.0
+        if large.any():
+            return math.inf
+        while True:
+            # On an interval a function exceeds its ends by length^2 / 8 max|f''|.
+            lengths = np.diff(ends)
+            log_bound = self._log_modulus(
+                [
+                    np.maximum(square[:, :-1], square[:, 1:]) + (lengths * n.deviation[:, None]) ** 2 / 3.99
+                    for square, n in zip(squares, self.nodes)
+                ]
+            )
+            poor = np.flatnonzero(log_bound > enough(ends[:-1], lengths + self.spacing))
+            if not len(poor) or len(ends) > 3000 or self.work > self.most_work:
+                break
+            middle = (ends[poor] + ends[poor + 1]) / 2
+            squares = [
+                np.insert(old, poor + 1, new, axis=1) for old, new in zip(squares, self._squares(middle))
+            ]
+            ends = np.insert(ends, poor + 1, middle)
+        tail += float(np.sum((lengths + self.spacing) * np.exp(log_bound) / ends[:-1] ** 2))
+        return tail / math.pi
+
+    def _log_modulus(self, squares):
+        """log of prod |phi_i|^{T_i} from bounds on each |phi_i|^2."""
+        return sum(
+            0.5 * (n.rounds @ np.log(np.minimum(square, 1.0))) for n, square in zip(self.nodes, squares)
+        )
+
+    def _squares(self, y):
+        """Upper bounds on |phi(y)|^2 for each family, shape (rows, n)."""
+        self._count_work(len(y))
+        return [nodes.modulus_bound(y) ** 2 for nodes in self.nodes]
+
+    def _count_work(self, frequencies):
+        self.work += frequencies * sum(n.weights.size for n in self.nodes)
+
+    # -- values
+
+    def log_bounds(self, epsilon):
+        """(log lower, log value, log upper, d log value / d epsilon) of delta(epsilon)."""
+        terms = self.terms * np.exp(1j * self.y * (self.mean - epsilon))
+        value = float(terms.real.sum())
+        slope = float(terms.imag @ self.y)
+        # The phase y (mean - eps) and the factor e^{-c eps} round with eps itself.
+        phase = 4 * EPS * (abs(self.mean) + abs(epsilon))
+        error = self.error + phase * float(np.abs(self.terms) @ (self.y + self.c))
+        aliasing = math.exp(min(self._log_aliasing(epsilon), 700.0))
+        lead = self.log_moment - self.c * epsilon
+        lower, middle, upper = (
+            lead + math.log(x) if x > 0 else -math.inf
+            for x in (value - error - aliasing, value, value + error)
+        )
+        return lower, middle, upper, slope / value - self.c if value > 0 else -self.c
+
+
+# ------------------------------------------------------------------- one side
+
+
+@inside_floats()
+def side_log_delta(composition, epsilon, direction, most_work=_WORK_CAP) -> Bracket:
+    """Bracket of log delta(epsilon) in one direction; epsilon may be any real number.
+
+    composition : list of (Mixture, rounds), none of them trivial. most_work : entries of the (y, u) matrix.
+    Raises NoBracketError where the bounds do not close.
+    """
+    problem = _Composition(composition, direction, most_work)
+    integral = _integral(problem, problem.tilt(epsilon=epsilon), epsilon)
+    lower, _, upper, _ = integral.log_bounds(epsilon)
+    if not math.isfinite(lower):
+        raise NoBracketError("the contour's error bound exceeds delta itself")
+    pad = 4 * EPS * (1 + abs(integral.log_moment) + abs(integral.c * epsilon))
+    return Bracket(lower - pad, min(upper + pad, 0.0) if lower - pad <= 0 else upper, "contour")
+
+
+@inside_floats()
+def side_epsilon(composition, delta, direction, most_work=_WORK_CAP) -> Bracket:
+    """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction.
+
+    >>> from dplib import contour, mixtures
+    >>> one_round = mixtures.binomial(trials=1, probability=0.01, noise_multiplier=1.0)
+    >>> print(f'{contour.side_epsilon([(one_round, 2000)], delta=1e-6, direction="remove").upper:.4f}')
+    2.9553
+    """
+    log_delta = math.log(delta)
+    problem = _Composition(composition, direction, most_work)
+    guess, c = problem.chernoff_epsilon(log_delta)
+    integral = _integral(problem, c, guess)
+    return bracket_epsilon(integral, root_of(integral, guess, log_delta), log_delta)
+
+
+def bracket_epsilon(integral, root, log_delta) -> Bracket:
+    """The bracket around `root` whose ends are certified by `integral.log_bounds`."""
+    lower, value, upper, slope = integral.log_bounds(root)
+    if not (math.isfinite(lower) and slope < 0 and upper - lower < 1):
+        raise NoBracketError("the contour's error bound exceeds delta itself")
+    width = 1.5 * max(upper - value, value - lower) / -slope + 4 * EPS * abs(root) + 1e-300
+    high, low = root + width, root - width
+    for _ in range(40):
+        # The ends are certified by evaluating the bounds there, not by linearisation.
+        if integral.log_bounds(high)[2] <= log_delta:
+            break
+        high += width
+        width *= 2
+    else:
+        raise NoBracketError("the contour's upper end could not be certified")
+    if high <= 0:
+        return Bracket(0.0, 0.0, "contour")
+    width = root - low
+    for _ in range(40):
+        if low <= 0 or integral.log_bounds(low)[0] >= log_delta:
+            break
+        low -= width
+        width *= 2
+    else:
+        raise NoBracketError("the contour's lower end could not be certified")
+    return Bracket(max(low, 0.0), high, "contour")
+
+
+def root_of(integral, guess, log_delta):
+    """The epsilon at which the sum equals delta: Newton, from the Chernoff value down."""
+    x = guess
+    for _ in range(60):
+        _, value, _, slope = integral.log_bounds(x)
+        if not math.isfinite(value) or not slope < 0:
+            raise NoBracketError("the contour's sum is lost in its own error")
+        step = (value - log_delta) / slope
+        x -= step
+        if abs(step) <= 4 * EPS * (abs(x) + 1e-300) or abs(value - log_delta) < 1e-14:
+            break
+    return x

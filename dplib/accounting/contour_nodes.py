@@ -1,0 +1,489 @@
+"""Factors of the contour integral: mixtures on one set of shifts, evaluated together.
+
+A family holds mixtures whose shifts lie on one grid (often a single mixture), in one
+direction. All of them share the nodes u of one trapezoid rule, so that their ratios
+R = P/Q are matrix products, and every bound of `contour` is computed for all rows at
+once. Arrays have one row for each mixture, one column for each node or frequency.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from .._base.lazy_scipy import special
+from ..gaussian import LOG_SQRT_2PI
+from ..mixtures import EPS, complex_log1p
+from ..results import NoBracketError
+
+NEGLIGIBLE = 46.0  # e^-46 = 1e-20: what may be left out before it is bounded
+BLOCK = 1_000_000  # entries held at once
+STRIP_CAP = 8.0  # widest strip used; e^{a^2/2} makes wider ones useless
+# Half-widths at which the integrand is bounded, over the widest; fewer where there are many rows.
+_STRIPS = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.08, 0.04])[:, None]
+_FEW_STRIPS = np.array([1.0, 0.6, 0.35, 0.15])[:, None]
+_ROUNDING_SAFETY = 2.0  # errors seen against 40 digits stay below 1/20 of the allowance
+_LARGEST_EXPONENT = 300.0  # of a ratio that a family sums as a plain matrix product
+# Where the parts begin and end over which the decay of phi is bounded, as shares of the mass.
+_LEVELS = np.array([1e-8, 1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1 - 1e-4, 1 - 1e-7])
+_FROM, _TO = np.triu_indices(len(_LEVELS), 1)
+_CUTS = np.array([1e-8, 1e-5, 1e-4, 1e-3, 0.01, 0.05])  # masses beyond the cuts of `modulus_bound`
+
+
+def _log_sum(terms):
+    """log sum exp over the last axis; the largest term is finite."""
+    top = terms.max(axis=-1, keepdims=True)
+    return np.log(np.exp(terms - top).sum(axis=-1)) + top[..., 0]
+
+
+def _running(cells):
+    """Sums of the cells before each node, along the last axis: zero at the first node."""
+    out = np.zeros((*cells.shape[:-1], cells.shape[-1] + 1))
+    np.cumsum(cells, axis=-1, out=out[..., 1:])
+    return out
+
+
+class Family:
+    """Mixtures in one direction, with their rounds: weights, losses and their bounds."""
+
+    def __init__(self, mixtures, rounds, sign):
+        self.mixtures, self.sign = mixtures, sign  # +1 remove (base density P, loss log R), -1 add
+        self.rounds = np.array(rounds, float)
+        self.shift = np.array([float(m.shifts[-1]) for m in mixtures])
+        # A plain Gaussian factor has no variance; any strip would do.
+        self.variance = np.array([max(m.variance_bound, 1e-12) for m in mixtures])
+        self.log_error = np.array([m.log_probability_error for m in mixtures])
+        if len(mixtures) == 1:
+            self.shifts, self.log_p = mixtures[0].shifts, mixtures[0].log_probabilities[None]
+        else:
+            self.shifts = np.unique(np.concatenate([m.shifts for m in mixtures]))
+            self.log_p = np.full((len(mixtures), len(self.shifts)), -np.inf)
+            for row, mixture in zip(self.log_p, mixtures):
+                row[np.searchsorted(self.shifts, mixture.shifts)] = mixture.log_probabilities
+        self._coarse_reach = -1.0
+
+    def power(self, c):
+        """The exponent of R in the integrand phi R^power at tilt c."""
+        return 1 + c if self.sign > 0 else -c
+
+    # -- the integrand at nodes
+
+    @cached_property
+    def _p(self):
+        return np.exp(self.log_p)
+
+    def _tabulates(self, u):
+        """Whether the ratios at u are plain matrix products: many rows, moderate exponents."""
+        reach = float(self.shifts[-1]) * (float(np.abs(u).max()) + float(self.shifts[-1]))
+        return len(self.mixtures) > 1 and reach <= _LARGEST_EXPONENT
+
+    def log_ratio_and_slope(self, u):
+        """(log R, its derivative = posterior mean of the shift), shape (rows, n)."""
+        if len(self.mixtures) == 1:
+            value, slope = self.mixtures[0].log_ratio_and_slope(u)
+            return value[None], slope[None]
+        if not self._tabulates(u):
+            parts = [m.log_ratio_and_slope(u) for m in self.mixtures]
+            return tuple(np.stack(part) for part in zip(*parts))
+        exponent = self.shifts[:, None] * (u - self.shifts[:, None] / 2)
+        powers = np.exp(exponent)
+        ratio = self._p @ powers
+        slope = ((self._p * self.shifts) @ powers) / ratio
+        # Near R = 1 the logarithm keeps its digits only as log1p(sum p_j expm1(.)).
+        with np.errstate(divide="ignore", invalid="ignore"):
+            near = np.log1p(self._p @ np.expm1(exponent))
+        return np.where(ratio > 0.5, near, np.log(ratio)), slope
+
+    def evaluate(self, u):
+        """(log base density, loss, posterior mean of the shift) at nodes u, shape (rows, n)."""
+        log_ratio, slope = self.log_ratio_and_slope(u)
+        if self.sign < 0:
+            base = np.broadcast_to(-u * u / 2 - LOG_SQRT_2PI, log_ratio.shape)
+        elif self._tabulates(u):
+            base = log_ratio - u * u / 2 - LOG_SQRT_2PI
+        else:
+            base = np.stack([m.log_density(u) for m in self.mixtures])
+        return base, self.sign * log_ratio, slope
+
+    def rounding(self, u, base, loss, slope):
+        """Bounds on the rounding errors of (log base density, loss) at nodes u."""
+        if not self._tabulates(u):
+            rows = zip(self.mixtures, loss, slope)
+            error = np.stack([m.log_ratio_error(row, mean, u) for m, row, mean in rows])
+            return EPS * (8 + np.abs(base)), error
+        # A product of J terms, each with the error of its weight; then the logarithm and exponents.
+        count = len(self.shifts)
+        size = np.where(self._p > 0, count + 8 - self.log_p, 0.0)
+        weights = self._p * (EPS * size + self.log_error[:, None])
+        exponent = self.shifts[:, None] * (u - self.shifts[:, None] / 2)
+        far = loss * self.sign < math.log(0.5) + 1e-9
+        error = np.where(far, weights @ np.exp(exponent), weights @ np.abs(np.expm1(exponent)))
+        error *= np.exp(-self.sign * loss)
+        error += 4 * EPS * (np.abs(loss) + slope * (np.abs(u) + self.shifts[-1]))
+        size = EPS * (8 + u * u + np.abs(loss))
+        return size + (error if self.sign > 0 else 0.0), error
+
+    # -- where the integrand lives
+
+    def humps(self, c):
+        """Heights and centres of the terms of sum_j p_j^w phi e^{w(a_j u - a_j^2/2)}, w > 0.
+
+        (sum of m terms)^w <= m^{max(w-1,0)} * sum of w-th powers, so these Gaussians
+        bound the integrand from above, up to the returned log factor.
+        """
+        a, w = self.shifts, self.power(c)
+        heights = w * self.log_p + w * (w - 1) * a * a / 2
+        return heights, w * a, max(w - 1, 0.0) * math.log(len(a))
+
+    def window(self, c_low, c_high):
+        """An interval outside of which the weights at tilts in [c_low, c_high] are negligible."""
+        ends = []
+        for c in (c_low, c_high):
+            if self.power(c) > 0:
+                heights, centres, slack = self.humps(c)
+                # The largest hump is a lower bound of the integral (w >= 1).
+                room = NEGLIGIBLE + 4 + slack + heights - heights.max(axis=1, keepdims=True)
+                reach = np.sqrt(2 * room.max(axis=0).clip(0.0))
+                alive = reach > 0
+                ends += [(centres - reach)[alive].min(), (centres + reach)[alive].max()]
+            else:
+                low, high = self._modes(-self.power(c))
+                reach = math.sqrt(2 * (NEGLIGIBLE + 4))
+                ends += [low - reach, high + reach]
+        return float(min(ends)), float(max(ends))
+
+    def _modes(self, c):
+        """Range of the modes of the log-concave weights phi R^{-c}: u = -c * (posterior mean at u)."""
+        modes = []
+        for extreme in (np.max, np.min) if len(self.mixtures) > 1 else (np.max,):
+            low, high = -c * float(self.shift.max()), 0.0
+            for _ in range(60):
+                if high - low < 0.5:
+                    break
+                u = np.linspace(low, high, 17)
+                slope = extreme(self.log_ratio_and_slope(u)[1], axis=0)
+                positive = np.flatnonzero(u + c * slope > 0)
+                first = positive[0] if len(positive) else 16
+                low, high = u[max(first - 1, 0)], u[first]
+            modes.append((low + high) / 2)
+        return modes[0], modes[-1]
+
+    def coarse(self, c):
+        """(K, K', K'') of the family at tilt c on a coarse grid, good to a few digits: for choosing c."""
+        if c > self._coarse_reach:
+            self._coarse_reach = 4 * c if c > 1 else 2 * c
+            low, high = self.window(0.0, self._coarse_reach)
+            step = min(0.5, 0.6 / math.sqrt(float(self.variance.max()) + 1e-9))
+            count = int(math.ceil((high - low) / step)) + 1
+            if count > 400_000:
+                raise NoBracketError(f"the contour needs {count} coarse nodes")
+            u = np.linspace(low, high, count)
+            base, loss, _ = self.evaluate(u)
+            self._coarse = base + math.log(u[1] - u[0]), loss
+        base, loss = self._coarse
+        weights = base + c * loss
+        top = weights.max(axis=1)
+        weights = np.exp(weights - top[:, None])
+        total = weights.sum(axis=1)
+        weights /= total[:, None]
+        mean = np.einsum("fu,fu->f", weights, loss)
+        spread = loss - mean[:, None]
+        variance = np.einsum("fu,fu,fu->f", weights, spread, spread)
+        parts = np.stack([top + np.log(total), mean, variance])
+        return tuple((parts @ self.rounds).tolist())
+
+    def nodes(self, c, c_low, c_high, frequency):
+        """Nodes fine enough for tilt c and frequencies up to about `frequency`."""
+        low, high = self.window(c_low, c_high)
+        strip = min(1 / math.sqrt(float(self.variance.max())), STRIP_CAP)
+        step = 2 * math.pi * strip / (NEGLIGIBLE + strip * strip / 2)
+        for _ in range(14):
+            count = int(math.ceil((high - low) / step)) + 1
+            if count > 200_000:
+                break
+            grid = Nodes(self, c, low, step, count)
+            if grid.serve(frequency):
+                return grid
+            step = min(step / 1.2, grid.finer_step(frequency))
+        raise NoBracketError(f"the contour needs more than {count} nodes in u")
+
+
+class Nodes:
+    """Trapezoid nodes of one family: weights at tilt c, and the bounds that they support."""
+
+    def __init__(self, family, c, low, step, count):
+        self.family, self.c, self.step = family, c, step
+        self.rounds = family.rounds
+        self.u = low + step * np.arange(count)
+        self.base, self.loss, self.slope = family.evaluate(self.u)
+        log_weights = self.base + c * self.loss
+        top = log_weights.max(axis=1)
+        weights = np.exp(log_weights - top[:, None])
+        total = weights.sum(axis=1)
+        self.log_moment = top + np.log(total * step)
+        weights /= total[:, None]
+        # Nodes that carry nothing are dropped from the sums (less than 1e-19 together).
+        self.alive = (weights > 1e-19 / count).any(axis=0)
+        self.weights = weights[:, self.alive]
+        loss = self.loss[:, self.alive]
+        self.mean = np.einsum("fu,fu->f", self.weights, loss)
+        self.centred = loss - self.mean[:, None]
+        self.deviation = np.sqrt(np.einsum("fu,fu,fu->f", self.weights, self.centred, self.centred))
+        strips = _FEW_STRIPS if len(self.base) > 1 else _STRIPS
+        self._strips = strips * np.minimum(1 / np.sqrt(family.variance), STRIP_CAP)
+        self._lines = {}
+
+    def log_characteristic(self, y):
+        """log phi(y) and |phi(y) - 1| of the tilted loss centred at its mean, shape (rows, n).
+
+        phi - 1 = sum w (e^{i theta} - 1) is summed as -2 sin^2 + 2i sin cos of
+        theta / 2, so that log1p keeps the digits that a power of 10^6 needs.
+        """
+        real, imaginary = np.empty((2, len(self.weights), len(y)))
+        rows = max(1, BLOCK // (len(y) * self.weights.shape[1]))
+        for start in range(0, len(self.weights), rows):
+            part = slice(start, start + rows)
+            half = (0.5 * y)[:, None] * self.centred[part, None, :]
+            weights = self.weights[part, :, None]
+            sine = np.sin(half)
+            real[part] = -2 * ((sine * sine) @ weights)[..., 0]
+            np.cos(half, out=half)
+            sine *= half
+            imaginary[part] = 2 * (sine @ weights)[..., 0]
+        return complex_log1p(real, imaginary), np.hypot(real, imaginary)
+
+    # -- E3: trapezoid in u
+
+    def _log_tail(self, c, log_moment):
+        """log of a bound on the mass of the integrand, and of its nodes, outside the window.
+
+        Each side takes the smallest of: first log-derivative bound, log-concavity
+        (w * variance <= 1), sum of Gaussian humps.
+        """
+        low, high = float(self.u[0]), float(self.u[-1])
+        left, right = (self.base[:, i] + c * self.loss[:, i] for i in (0, -1))
+        family, w = self.family, self.family.power(c)
+        # The log-derivative of the integrand is -u + w m(u), 0 <= m <= shift, m increasing.
+        if w > 0:
+            steep = (np.full(len(left), -low), high - w * family.shift)
+            concave = w * family.variance <= 1
+            steep[1][concave] = np.maximum(steep[1], high - w * self.slope[:, -1])[concave]
+        else:
+            steep = (w * self.slope[:, 0] - low, high - w * self.slope[:, -1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sides = [
+                np.where(rate > 0, end - np.log(rate), np.inf) for end, rate in zip((left, right), steep)
+            ]
+        # The humps cost more: where the others do not settle it.
+        if w >= 1 and (np.maximum(*sides) > log_moment - NEGLIGIBLE).any():
+            heights, centres, slack = family.humps(c)
+            for i, x in enumerate((low - centres, centres - high)):
+                sides[i] = np.minimum(sides[i], slack + _log_sum(heights + special.log_ndtr(x)))
+        # The dropped nodes sum to at most the integral plus one node at the edge.
+        lead = np.log(2 + self.step * (abs(low) + abs(high) + abs(w) * family.shift))
+        return np.minimum(lead + np.logaddexp(*sides), 1e300)
+
+    def _line_parts(self, c):
+        """What the bound on shifted lines needs at tilt c, whatever the frequency.
+
+        On the line v = +-a: |R(u+ia)| lies in [1 - k, 1] R(u) and |arg R(u+ia)| is at
+        most a m(u) + arcsin k, k = a^2 Var(a_J | u) / 2, Var <= min(bound, a_max m(u)),
+        m the posterior mean, which increases in u. On a cell the log of the real
+        weight exceeds the larger end by at most step^2 / 8 * max(-second derivative).
+        The last column stands for all that lies outside the window.
+        """
+        if c not in self._lines:
+            family, h = self.family, self.step
+            fall = max(-family.power(c), 0.0)
+            weights = self.base + c * self.loss
+            log_moment = _log_sum(weights) + math.log(h)
+            log_tail = self._log_tail(c, log_moment)
+            mass, mean = np.empty((2, *weights.shape))
+            bend = h * h / 8 * (1 + fall * family.variance) + math.log(h)
+            mass[:, :-1] = np.maximum(weights[:, :-1], weights[:, 1:]) + bend[:, None]
+            mass[:, -1], mean[:, -1] = log_tail, family.shift
+            mean[:, :-1] = self.slope[:, 1:]
+            a = self._strips
+            wide = a[..., None]
+            k = wide * wide / 2 * np.minimum(family.variance[:, None], family.shift[:, None] * mean)
+            mass = mass + wide * wide / 2
+            if fall:
+                mass -= fall * np.log1p(-k)
+            exponent = 2 * math.pi * a / h
+            decay = exponent + np.log(-np.expm1(-exponent))
+            # Those at other tilts are asked for once each: only the last of them is kept.
+            self._lines = {tilt: parts for tilt, parts in self._lines.items() if tilt == self.c}
+            self._lines[c] = mass, wide * mean + math.pi / 2 * k, decay, log_tail, log_moment
+        return self._lines[c]
+
+    def quadrature_error(self, frequency, c=None):
+        """Bound on |computed - true| of M(c + iy) for 0 <= y <= frequency, over M(c), shape (rows,)."""
+        mass, turn, decay, log_tail, log_moment = self._line_parts(self.c if c is None else c)
+        lines = _log_sum(mass + frequency * turn if frequency else mass)
+        error = np.logaddexp(math.log(2) + np.min(lines - decay, axis=0), log_tail)
+        # The nodes dropped from the sums weigh less than 1e-19 of the whole.
+        return np.exp(np.minimum(error - log_moment, 700.0)) + 1e-19
+
+    def serve(self, frequency):
+        """Whether the quadrature is good enough up to this frequency, all rounds together."""
+        with np.errstate(over="ignore"):  # far from good enough
+            return float(self.rounds @ (self.quadrature_error(frequency) - 1e-17)) < 1e-14
+
+    def finer_step(self, frequency):
+        """The step at which the bounds on the lines, as they are here, would serve."""
+        mass, turn, _, _, log_moment = self._line_parts(self.c)
+        excess = _log_sum(mass + frequency * turn) - log_moment + math.log(4e14 * self.rounds.sum())
+        steps = 2 * math.pi * self._strips / np.maximum(excess, 1.0)
+        return float(steps.max(axis=0).min())
+
+    def log_moments_at(self, tilts):
+        """log E exp(c L) of all rounds for several tilts c on the same nodes, as computed."""
+        rows = [_log_sum(self.base + c * self.loss) + math.log(self.step) for c in tilts]
+        return np.array(rows) @ self.rounds
+
+    def log_moment_bound(self, c):
+        """Upper bound on log E exp(c L) of all rounds for another tilt c."""
+        error = self.quadrature_error(0.0, c)
+        if not np.all(error < 0.5):
+            return math.inf
+        return float(self.rounds @ (self._lines[c][-1] - np.log1p(-error) + self.rounding(c)))
+
+    # -- E2: how the characteristic function decays
+
+    def _weights_from(self, part):
+        """(w, factor by which w may exceed the larger end of a cell) for the normalised weights."""
+        w = np.exp(self.base[:, part] + self.c * self.loss[:, part] - self.log_moment[:, None])
+        fall = max(-self.family.power(self.c), 0.0)
+        return w, np.exp(self.step**2 / 8 * (1 + fall * self.family.variance))[:, None]
+
+    def _outside(self):
+        """Bound on the share of the mass outside the window."""
+        log_tail = self._line_parts(self.c)[3]
+        return 1e-15 + np.exp(np.minimum(log_tail - self.log_moment, 700.0))
+
+    def decay_constants(self, aim):
+        """(V, rest, far): |phi(y)| <= rest + V / y for every y > 0, at most `aim` from y = far on.
+
+        Integration by parts on an interval S of nodes: |int_S w e^{iy loss} du| <=
+        (boundary values + total variation on S of g = w / loss') / y, and what lies
+        outside S counts in full. |g'| <= g * rate on each cell, rate = |w'/w| + Var / m
+        with Var <= min(bound, a_max m); where the nodes are dense, a cell's variation is
+        also at most |difference of g| + step^2 / 2 sup|g''|.
+        """
+        h, family = self.step, self.family
+        shift, bound = family.shift[:, None], family.variance[:, None]
+        part = np.flatnonzero(self.alive)
+        part = slice(part[0], part[-1] + 1)
+        m, (w, bend) = self.slope[:, part], self._weights_from(part)
+        larger = np.maximum(w[:, :-1], w[:, 1:]) * bend
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            g = w / m
+            sup = larger / m[:, :-1]
+            ratio = np.minimum(shift, bound / m[:, :-1])
+            variance = np.minimum(bound, shift * m[:, 1:])
+            rate = self._drift(part) + ratio
+            second = rate**2 + 1 + abs(family.power(self.c)) * variance + 2 * shift * ratio
+            cells = np.minimum(h * sup * rate, np.abs(np.diff(g)) + h * h / 2 * sup * second)
+            variation = _running(cells)
+        share = _running(h * np.minimum(w[:, :-1], w[:, 1:]) / bend)
+        share /= share[:, -1:]
+        picks = (share[:, None, :] < _LEVELS[:, None]).sum(axis=2)
+        picks = np.minimum(picks, w.shape[1] - 1)
+        i, j = picks[:, _FROM], picks[:, _TO]
+        at = lambda array, place: np.take_along_axis(array, place, axis=1)
+        # The trapezoid mass of the cells outside S, each by its larger end.
+        upper = _running(h * larger)
+        rest = at(upper, i) + upper[:, -1:] - at(upper, j) + self._outside()[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = at(variation, j) - at(variation, i) + at(g, i) + at(g, j)
+            good = (i < j) & (rest < 0.95 * aim) & np.isfinite(total)
+            far = np.where(good, total / (aim - rest), np.inf)
+        best = np.argmin(far, axis=1)[:, None]
+        total, rest, far = (at(array, best)[:, 0] for array in (total, rest, far))
+        found = np.isfinite(far)
+        return np.where(found, total, 0.0), np.where(found, rest, 1.0), far
+
+    def _drift(self, part):
+        """Bound on |(log w)'| = |-u + power m(u)| on each cell: its ends, plus half its change."""
+        power = self.family.power(self.c)
+        ends = np.abs(power * self.slope[:, part] - self.u[part])
+        change = 1 + abs(power) * self.family.variance[:, None]
+        return np.maximum(ends[:, :-1], ends[:, 1:]) + self.step / 2 * change
+
+    @cached_property
+    def _cut_sums(self):
+        """Columns of weights for the bounds of `modulus_bound`: the full sum's, then each cut's.
+
+        With them the losses, and for each cut its three error coefficients and the mass
+        that it leaves out, shapes (rows, n, cuts + 1), (rows, n), (4, rows, cuts).
+        """
+        h, family, power = self.step, self.family, abs(self.family.power(self.c))
+        part = slice(int(np.argmax(self.alive)), None)
+        m, (w, bend) = self.slope[:, part], self._weights_from(part)
+        sup = h * bend * np.maximum(w[:, :-1], w[:, 1:])
+        m_end = m[:, 1:]
+        variance = np.minimum(family.variance[:, None], family.shift[:, None] * m_end)
+        size = self._drift(part)
+        total = _running(sup[:, ::-1])[:, ::-1]  # mass beyond each node
+        cuts = np.maximum((total[:, None, :] >= _CUTS[:, None]).sum(axis=2), 2)
+        node, cut = np.arange(w.shape[1])[:, None], cuts[:, None, :]
+        kept = np.where(node < cut, 1.0, np.where(node == cut, 0.5, 0.0))
+        weights = h * w[..., None] * np.concatenate([np.ones((*w.shape, 1)), kept], axis=2)
+        cells = sup * h * h / 12
+        coefficients = [
+            np.take_along_axis(_running(cells * rate), cuts, axis=1)
+            for rate in (size**2 + 1 + power * variance, 2 * size * m_end + variance, m_end**2)
+        ]
+        rest = np.take_along_axis(total, cuts, axis=1) + self._outside()[:, None]
+        return weights, self.loss[:, part] - self.mean[:, None], np.stack([*coefficients, rest])
+
+    def modulus_bound(self, y):
+        """Upper bounds on |phi(y)|, y increasing: good to two digits far beyond E3's range.
+
+        The smaller of the full sum with E3, and the sum over u <= u_r plus the mass r
+        beyond. The cut trapezoid rule misses its integral by at most step^3 / 12 |f''|
+        a cell, |f''| <= w ((|w'/w| + y m)^2 + 1 + (|power| + y) Var), which is mild
+        because the mean m(u) is large only beyond the cut.
+        """
+        weights, loss, (constant, linear, square, rest) = self._cut_sums
+        bound = np.empty((len(loss), len(y)))
+        start = 0
+        while start < len(y):
+            # Chunks in which y at most doubles share one E3; their size bounds the memory.
+            stop = int(np.searchsorted(y, 2 * y[start], side="right"))
+            stop = min(stop, start + max(1, BLOCK // loss.size))
+            part = y[start:stop, None]
+            phase = part * loss[:, None, :]
+            sums = np.hypot(np.cos(phase) @ weights, np.sin(phase) @ weights)
+            full = sums[..., 0] + self.quadrature_error(float(y[stop - 1]))[:, None]
+            error = constant[:, None] + part * (linear[:, None] + part * square[:, None])
+            cut = (sums[..., 1:] + rest[:, None] + error).min(axis=2)
+            bound[:, start:stop] = np.minimum(full, cut) + self.characteristic_rounding(y[start:stop], 2.0)
+            start = stop
+        return np.minimum(bound, 1.0)
+
+    # -- rounding
+
+    @cached_property
+    def _rounding_sums(self):
+        """Weighted means of: errors of the log density and of the loss, |loss|, |loss - mean|."""
+        keep, loss = self.alive, self.loss[:, self.alive]
+        errors = self.family.rounding(self.u[keep], self.base[:, keep], loss, self.slope[:, keep])
+        terms = (*errors, np.abs(loss), np.abs(self.centred))
+        return [np.einsum("fu,fu->f", self.weights, term) for term in terms]
+
+    def rounding(self, c):
+        """Allowance for the rounding error of each log-moment at tilt c."""
+        base, error, _, _ = self._rounding_sums
+        return _ROUNDING_SAFETY * (base + c * error) + (
+            self.family.log_error if self.family.sign > 0 else 0.0
+        )
+
+    def characteristic_rounding(self, y, distance):
+        """Allowance for the rounding error of phi(y), given |phi(y) - 1|, shape (rows, n)."""
+        base, error, loss, centred = self._rounding_sums
+        scale = base + EPS * self.c * loss + self.family.log_error
+        spread = error + EPS * centred
+        return _ROUNDING_SAFETY * (scale[:, None] * np.minimum(distance + EPS, 2.0) + y * spread[:, None])

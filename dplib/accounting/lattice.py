@@ -1,0 +1,426 @@
+"""The lattice accountant: privacy loss distributions on a grid, from above and from below.
+
+The loss of one round is moved to the lattice o + h Z in two ways that are valid for
+every number of rounds:
+  upper  chords: the mass in a cell goes to both ends so that its P-mass and its
+         Q-mass are kept. The hockey-stick curve becomes its chord, which lies above.
+  lower  tangents: the mass in a half-shifted cell is merged into one point (data
+         processing). Its likelihood ratio misses the lattice point by a third-order
+         amount, which is made good by mass from the neighbouring point; where there
+         is not enough of it, the point moves down to the lattice. The curve lies below.
+Both cost O(h^2) in epsilon. Cell integrals are sums of positive Gauss-Legendre
+terms, never differences of tails.
+
+Composition is a product of discrete Fourier transforms of the tilted masses
+(tilt e^{cL}, so that the relevant part of the law is of order one for every delta).
+The inverse sum at period Lambda is exactly sum_m e^{c m Lambda} delta(eps + m Lambda):
+an upper bound as it stands; for the lower bound the terms m != 0 are subtracted,
+bounded by Chernoff at other tilts. On a long lattice only a low band of frequencies
+is computed, and the others are bounded (`lattice_composition`).
+
+Truncation: loss above the window counts as infinite (upper) or as the window's end
+(lower); loss below counts as the window's end (upper) or is dropped (lower).
+Rounding: an explicit allowance per round (`_rounding`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..mixtures import log_sum_exp
+from ..results import Bracket, NoBracketError
+from .chernoff import log_kernel, saddle
+from .floats import inside_floats
+from .lattice_composition import MOST_POINTS, Sum, TooLong, best_alias
+from .lattice_round import Law, Step
+
+MOST_CELLS = 550_000
+_MARGIN, _MOST_MARGIN = 3.0, 22.0  # what is cut, over delta times the aim: e^-3; over delta: e^-22
+_MOST_RECUTS = 4
+# Tilts tried, over the saddle; a period this short, next to the window, will do; digits that another tilt may cost.
+_SHARES, _SHORT, _MOST_LOSS = (1.0, 0.6, 0.35), 4.0, 3.0
+# Where the bulk of a round ends that is taken out, as shares of epsilon; its delta is so far below what is cut; least gain.
+_SPLITS, _ROOM, _GAIN = (0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03), 4.0, 2.0
+_CHOSEN = ("c", "split", "spread", "rough_epsilon", "rough_log_delta")
+_MOST_CUTS = 16
+_LEAST_LOG_DELTA = -5000.0  # no level of cutting below it is tried
+_LARGEST_TILT = 1e25
+_FIRST_AIM = 0.75  # of the width aimed at: what the first grid is chosen for
+
+
+class _Solver:
+    """Refines the lattice until the bracket is as narrow as asked, or the grid is full."""
+
+    def __init__(
+        self, parts, direction, *, log_delta=None, epsilon=None, aim=1e-7, guess=None, cells=MOST_CELLS, points=MOST_POINTS
+    ):
+        if not parts:
+            raise ValueError("composition must not be empty")
+        self.log_delta, self.epsilon, self.c, self.split = log_delta, epsilon, 1.0, None
+        self.guessed = guess is not None
+        self.margin, self.rough_log_delta = min(_MARGIN - math.log(aim), _MOST_MARGIN), 0.0
+        self._cut(parts, direction, guess if log_delta is None else log_delta)
+        if log_delta is not None and guess:
+            self._aim_tilt(guess)
+        while self.rough_epsilon > 0 and self.c < _LARGEST_TILT:
+            self._take_bulk_out(guess if epsilon is None else epsilon)
+            if epsilon is None or guess is not None or self.split is None or self.rough_log_delta > self.level - 3:
+                break
+            self._cut(parts, direction, self.rough_log_delta)
+        components = max(len(m.shifts) for m, _ in parts)
+        self.cells, self.points = int(min(cells, 5e6 / min(components, 40))), points
+
+    def _cut(self, parts, direction, known):
+        """Window and tilt.
+
+        Losses so rare that they count for nothing next to delta are cut: sums of many of them would
+        lead the tilt astray. Where the log of delta is not known, the rough delta rises as less is cut, so that
+        there is one level of cutting that leads to itself; it is found by bisection.
+        """
+        level, low, high, self.split = -60.0 if known is None else known, _LEAST_LOG_DELTA, 0.0, None
+        for _ in range(_MOST_CUTS):
+            self.level = level
+            self._make_steps(parts, direction, level)
+            if not 1e-290 < self.reach < 1e290:
+                raise NoBracketError("the lattice found no spread in the losses that matter")
+            self._aim_tilt()
+            if known is not None or abs(self.rough_log_delta - level) < 1.5:
+                break
+            low, high = (low, level) if self.rough_log_delta < level else (level, high)
+            # The rough delta is the next level, or, where that would not halve the range, its geometric middle.
+            if low < self.rough_log_delta < high and abs(self.rough_log_delta - level) < (high - low) / 2:
+                level = self.rough_log_delta
+            else:
+                level = -math.sqrt(low * min(high, -1.0))
+
+    def _make_steps(self, parts, direction, target):
+        self.steps = [Step(m, rounds, direction, target, self.margin) for m, rounds in parts]
+        if direction == "add" and all(math.isfinite(m.log_floor) for m, _ in parts):
+            # No sum of losses can recover from a loss below minus all the others' maxima.
+            total = -sum(rounds * m.log_floor for m, rounds in parts)
+            for step in self.steps:
+                step.cut_below(-(total + step.mixture.log_floor))
+        self.reach = max(s.high for s in self.steps) - min(s.low for s in self.steps)
+
+    def moments(self, c):
+        """(log moment, mean, variance) of the summed loss at tilt c, to a few digits."""
+        whole = self._moments(c, math.inf)
+        if self.split is None:
+            return whole
+        # The runs with a loss above the split: the difference of two measures.
+        bulk = self._moments(c, self.split)
+        less = math.exp(min(bulk[0] - whole[0], 0.0))
+        left = _share_left(whole[0], bulk[0])
+        mean = (whole[1] - less * bulk[1]) / left
+        square = (whole[2] + whole[1] ** 2 - less * (bulk[2] + bulk[1] ** 2)) / left
+        return [whole[0] + math.log(left), mean, max(square - mean * mean, 1e-6 * mean * mean)]
+
+    def _moments(self, c, most):
+        """The same of the losses up to `most`, all of them in the bulk of their round or not."""
+        sums = np.zeros(3)
+        for step in self.steps:
+            loss, log_mass = step.rough
+            if most < math.inf:
+                log_mass = np.where(loss <= most, log_mass, -1e300)
+            logs = log_mass + c * loss
+            top = logs.max()
+            weights = np.exp(logs - top)
+            total = weights.sum()
+            mean = weights @ loss / total
+            variance = weights @ (loss - mean) ** 2 / total
+            sums += step.rounds * np.array([top + math.log(total), mean, variance])
+        return sums.tolist()
+
+    def _take_bulk_out(self, epsilon):
+        """Choose the split: the largest one below which all rounds together count for nothing.
+
+        epsilon : about, or None.
+
+        What is left when the runs without a loss above it are taken out is smaller than the
+        whole by orders of magnitude where records are hardly ever sampled, and so is its rounding.
+        """
+        before = {name: getattr(self, name) for name in _CHOSEN}
+        epsilon = epsilon or self._one_jump_epsilon()
+        for share in _SPLITS if epsilon > 0 else ():
+            self.split = share * epsilon
+            if not any(step.low < self.split < step.high for step in self.steps):
+                continue
+            # Large losses are so rare then that Chernoff's epsilon may be far too large: the tilt is that of this one.
+            self._aim_tilt(epsilon)
+            log_delta = self.log_delta if self.epsilon is None else self.rough_log_delta
+            tilts = self.c * np.geomspace(1, 240, 16)
+            bulk = min(self._moments(t, self.split)[0] - t * epsilon + log_kernel(t) for t in tilts)
+            if bulk < log_delta - self.margin - _ROOM:
+                if self._moments(self.c, math.inf)[0] - self._moment(self.c) > _GAIN:
+                    return
+                break
+        self.__dict__.update(before)
+
+    def _one_jump_epsilon(self):
+        """About the epsilon at which one round alone, times the number of rounds, has delta."""
+
+        def log_delta(epsilon):
+            total = 0.0
+            for step in self.steps:
+                loss, log_mass = step.rough
+                total += step.rounds * float(np.exp(log_mass) @ -np.expm1(np.minimum(epsilon - loss, 0.0)))
+            return math.log(max(total, 1e-300))
+
+        low, high = 0.0, max(step.high for step in self.steps)
+        if log_delta(0.0) <= self.log_delta or not high > 0:
+            return 0.0
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if log_delta(middle) > self.log_delta else (low, middle)
+        return low
+
+    def _moment(self, c):
+        return self.moments(c)[0]
+
+    def _end_moment(self, c):
+        """The log moment at tilt c of the lower law, where what lies beyond the window counts as the window's end."""
+        whole = 0.0
+        for step in self.steps:
+            loss, log_mass = step.rough
+            logs = np.append(log_mass + c * loss, step.log_high_tail + c * step.high)
+            whole += step.rounds * float(log_sum_exp(logs))
+        if self.split is None:
+            return whole
+        return whole + math.log(_share_left(whole, self._moments(c, self.split)[0]))
+
+    def _aim_tilt(self, epsilon=None):
+        """Saddle, spread, and a rough epsilon or log delta. epsilon : about that of log_delta, if it is known better."""
+        epsilon = self.epsilon if epsilon is None else epsilon
+        log_delta = self.log_delta if epsilon is None else None
+        self.c = c = saddle(self.moments, self.c, log_delta=log_delta, epsilon=epsilon)
+        if not c < _LARGEST_TILT:
+            # What the cut has left never adds up to epsilon.
+            self.c, self.rough_log_delta, self.rough_epsilon = _LARGEST_TILT, -math.inf, self.epsilon or 0.0
+            self.spread = self.reach
+            return
+        k, _, variance = self.moments(c)
+        self.spread = math.sqrt(max(variance, 1e-300))
+        if epsilon is None:
+            self.rough_epsilon = (k - self.log_delta + log_kernel(c)) / c
+        else:
+            self.rough_epsilon = epsilon
+            self.rough_log_delta = min(k - c * epsilon + log_kernel(c), 0.0)
+
+    def brackets(self, aim):
+        """Yield (upper sum, lower sum): finer and finer until the cap; `aim`: the relative width wanted."""
+        rounds, aim = sum(s.rounds for s in self.steps), _FIRST_AIM * aim
+        self._choose_period()
+        size = max(abs(self.rough_epsilon), 0.1 * self.spread)
+        # The two laws differ by c (1 + c) h^2 / 8 in the log moment of each round.
+        wanted = math.sqrt(8 * aim * size / ((1 + self.c) * rounds)) if self.epsilon is None else (
+            math.sqrt(8 * aim / (self.c * (1 + self.c) * rounds))
+        )
+        # The lower law needs cells well inside the bulk of the loss, or the bulk in one cell.
+        bulk = min(
+            float(np.ptp(s.mixture.log_ratio(np.array([-1.0, 1.0])))) for s in self.steps
+        )
+        self.finest = self.reach / self.cells
+        # Where a guess was known, a coarser grid has been tried before.
+        first = self.finest if self.guessed else 4 * self.finest
+        self.h = max(min(self.reach / 3000, max(min(wanted, 0.2 * bulk), first)), self.finest)
+        answered = 0.0  # the step of the last answer
+        for _ in range(6):
+            try:
+                laws = [Law(s, self.h, self.c) for s in self.steps]
+                upper = Sum(laws, "upper", self.period, self._end_moment, self.split, self.points)
+                empty = any(not law.lower.any() for law in laws)
+                lower = None if empty else Sum(laws, "lower", self.period, self._end_moment, self.split, self.points)
+            except TooLong:
+                longest = 1.02 * self.period / self.points
+                if self.finest >= longest:
+                    raise
+                self.finest = longest
+                if answered and longest > 0.7 * answered:
+                    return  # the coarser grid's answer stands
+                self.h = longest
+                continue
+            except NoBracketError:
+                if answered:
+                    return
+                raise
+            answered = self.h
+            last = self.h <= 1.001 * self.finest
+            yield upper, lower
+            if last:
+                return
+            del laws, upper, lower  # a full grid fills a hundred megabytes
+
+    def refine(self, ratio):
+        """Choose the next step: the width falls like h^2; `ratio` = width / aim."""
+        self.h = max(self.finest, self.h * min(0.5, 0.8 / math.sqrt(ratio)))
+
+    def _choose_period(self):
+        """The tilt, of those near the saddle, with the shortest period: just above it moments of rare large losses explode."""
+        # delta is at most 1: where the tilted mass is far above it, as beside an atom of the largest loss, rounding is all.
+        least = self.c * 2.0**-60
+        while self._moment(self.c) - self.c * self.rough_epsilon > _MOST_LOSS:
+            self.c /= 2
+            if self.c < least:
+                raise NoBracketError("the lattice has too many rounds: the rounding of their masses alone exceeds delta")
+        saddle_tilt, best = self.c, None
+        for share in _SHARES:
+            self.c = c = share * saddle_tilt
+            k, _, variance = self.moments(c)
+            self.spread, lead = math.sqrt(max(variance, 1e-300)), k - c * self.rough_epsilon
+            period = self._period()
+            if best is None:
+                best, most = (period, c, self.spread), lead + _MOST_LOSS
+            elif period < 0.8 * best[0] and lead < most:
+                best = period, c, self.spread
+            if best[0] < _SHORT * self.reach or c >= _LARGEST_TILT:
+                break
+        self.period, self.c, self.spread = best
+
+    def _period(self):
+        """A period whose aliases are negligible, as short as possible."""
+        c, epsilon = self.c, self.rough_epsilon
+        if c >= _LARGEST_TILT:
+            return self.reach
+        lead = self._moment(c) - c * epsilon - math.log(max(self.spread * c * (1 + c), 1e-6))
+        best = None
+        for multiple in (8, 10, 12, 15, 20, 25, 30, 37, 45, 57, 70, 85, 100, 150, 250, 500, 1000, 3000, 10000):
+            period = multiple * self.spread
+            value = np.logaddexp(*(best_alias(self._end_moment, c, epsilon, period, s)[0] for s in (1, -1)))
+            if best is None or value < best[0] - 0.5:
+                best = value, period
+            if value < lead - 32:
+                break
+        return best[1]
+
+
+def _share_left(log_whole, log_bulk):
+    """1 - bulk / whole, above 0: both are known to a few digits."""
+    return max(-math.expm1(min(log_bulk - log_whole, 0.0)), 1e-16)
+
+
+@inside_floats()
+def side_log_delta(composition, epsilon, direction, relative_width=1e-7, cells=MOST_CELLS, points=MOST_POINTS, guess=None):
+    """Bracket of log delta(epsilon) in one direction; composition of non-trivial pairs.
+
+    relative_width : the relative width of delta aimed at. cells, points : most lattice points of one round, and of
+    all together. guess : about log delta, if it is known. Raises NoBracketError where no finite lower bound comes out.
+    """
+    best, level = None, guess
+    for _ in range(_MOST_RECUTS):
+        solver = _Solver(
+            composition, direction, epsilon=epsilon, aim=relative_width, guess=level, cells=cells, points=points
+        )
+        found, upper_end, log_infinite = _log_delta_by(solver, epsilon, relative_width)
+        if found is not None and (best is None or found.width < best.width):
+            best = found
+        # Was more cut than this delta allows? Its upper end tells from which level on it does not.
+        if log_infinite < upper_end - solver.margin + 2 or not (level is None or upper_end < level - 1):
+            break
+        level = upper_end
+    if best is None:
+        raise NoBracketError("the lattice found no lower bound on delta")
+    return best
+
+
+def _log_delta_by(solver, epsilon, relative_width):
+    """(narrowest Bracket of log delta or None, least upper end, log mass of what counts as infinite)."""
+    best, least_upper, log_infinite = None, 0.0, -math.inf
+    for upper, lower in solver.brackets(relative_width):
+        low, high = lower.log_bound(epsilon) if lower else -math.inf, min(upper.log_bound(epsilon), 0.0)
+        if low > high:
+            raise AssertionError("lattice bounds crossed: please report this input")
+        if math.isfinite(low) and (best is None or high - low < best.width):
+            best = Bracket(low, high, "lattice")
+        least_upper, log_infinite = min(least_upper, high), upper.log_infinite
+        # What was cut does not get less by a finer grid.
+        if high - low <= relative_width or log_infinite > high - solver.margin + 2:
+            break
+        solver.refine((high - low) / relative_width if math.isfinite(high - low) else 1e6)
+        del upper, lower
+    return best, least_upper, log_infinite
+
+
+@inside_floats()
+def side_epsilon(composition, delta, direction, relative_width=1e-7, cells=MOST_CELLS, points=MOST_POINTS, guess=None):
+    """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction.
+
+    relative_width : the relative width of epsilon aimed at. cells, points : as for `side_log_delta`. guess : about epsilon.
+
+    >>> from dplib import contour, lattice, mixtures
+    >>> rounds = [(mixtures.binomial(trials=1, probability=0.01, noise_multiplier=1.0), 2000)]
+    >>> ours, other = lattice.side_epsilon(rounds, 1e-6, "remove"), contour.side_epsilon(rounds, 1e-6, "remove")
+    >>> max(ours.lower, other.lower) <= min(ours.upper, other.upper)
+    True
+    """
+    log_delta = math.log(delta)
+    solver = _Solver(
+        composition, direction, log_delta=log_delta, aim=relative_width, guess=guess, cells=cells, points=points
+    )
+    best = None
+    for upper, lower in solver.brackets(relative_width):
+        high = _crossing(upper.log_bound, log_delta, solver, +1, relative_width)
+        low = _crossing(lower.log_bound, log_delta, solver, -1, relative_width) if lower else 0.0
+        if low > high:
+            raise AssertionError("lattice bounds crossed: please report this input")
+        if math.isfinite(high) and (best is None or high - low < best.width):
+            best = Bracket(low, high, "lattice")
+        width = (high - low) / high if high > 0 else 0.0
+        if width <= relative_width:
+            break
+        solver.refine(width / relative_width if math.isfinite(width) else 1e6)
+        del upper, lower
+    if best is None:
+        raise NoBracketError("the lattice found no upper bound on epsilon")
+    return best
+
+
+def _crossing(log_bound, log_delta, solver, side, relative_width):
+    """Certified end: side +1, some eps >= 0 with bound <= delta; side -1, bound >= delta.
+
+    The search starts at the Chernoff value: far from it the tilt is wrong and the
+    bound says nothing.
+    """
+    gap = lambda eps: log_bound(eps) - log_delta
+    x = max(solver.rough_epsilon, 0.0)
+    value, step = gap(x), 2 / solver.c
+    if value > 0:
+        low, low_gap, high, high_gap = x, value, math.inf, -math.inf
+        for _ in range(60):
+            x += step
+            value, step = gap(x), 2 * step
+            if value <= 0:
+                high, high_gap = x, value
+                break
+            low, low_gap = x, value
+        else:
+            return math.inf if side > 0 else low
+    else:
+        high, high_gap = x, value
+        while True:
+            if high == 0.0:
+                return 0.0
+            x = max(x - step, 0.0)
+            value, step = gap(x), 2 * step
+            if value > 0:
+                low, low_gap = x, value
+                break
+            high, high_gap = x, value
+    for _ in range(80):
+        if high - low <= 0.02 * relative_width * high:
+            break
+        if math.isfinite(high_gap) and math.isfinite(low_gap):
+            x = low + (high - low) * low_gap / (low_gap - high_gap)
+            # Aim just past the secant's point, so that both ends close in.
+            nudge = 0.008 * relative_width * high
+            x += nudge if x - low < high - x else -nudge
+            x = min(max(x, low + 1e-3 * (high - low)), high - 1e-3 * (high - low))
+        else:
+            x = (low + high) / 2
+        value = gap(x)
+        if value > 0:
+            low, low_gap = x, value
+        else:
+            high, high_gap = x, value
+    return high if side > 0 else low

@@ -1,0 +1,394 @@
+"""One round on the lattice: where its loss lives, and lattice laws above and below it."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from .._base.lazy_scipy import special
+from ..gaussian import LOG_SQRT_2PI
+from ..mixtures import EPS, log_sum_exp
+from ..results import NoBracketError
+
+# Gauss-Legendre rules, and up to which r (1 + |u| + m + sqrt V) they are off by at most 2e-15,
+# r half a panel, m and V the posterior mean and the bound on the variance of the shift.
+_RULES = [(0.008, np.polynomial.legendre.leggauss(3)), (0.1, np.polynomial.legendre.leggauss(5))]
+_RULES.append((math.inf, np.polynomial.legendre.leggauss(8)))
+_NODES = 60_000  # held at once
+_CUTS = 100_000  # half-lattice losses whose panels are held at once
+_MOST_PANELS = 12_000_000  # times components
+_MOST_ROUGH = 20_000
+_FAR = 100.0  # from such u on the density of P is not summed from the loss: the terms would cancel
+_MUCH = 0.03  # of the mass, in one cell: the lattice is placed at its barycentre
+
+
+class Step:
+    """One mixture in one direction, `rounds` times: where its loss lives."""
+
+    def __init__(self, mixture, rounds, direction, log_target, margin=22.0):
+        self.mixture, self.rounds = mixture, rounds
+        self.sign = 1 if direction == "remove" else -1
+        # Tails: on the high-loss side `margin` below log delta, on the other below 1e-20.
+        high = min(log_target, 0.0) - math.log(rounds) - margin
+        if self.sign > 0:
+            self.u_high, self.u_low = self._quantile(high, 1), self._quantile(-50.0, -1)
+        else:
+            self.u_low = float(special.ndtri_exp(high))
+            self.u_high = float(-special.ndtri_exp(-50.0))
+            if math.isfinite(mixture.log_floor):
+                # The loss saturates at -log p_0; stop where nothing is left to gain.
+                edge = mixture.inverse_log_ratio(
+                    np.array([mixture.log_floor * (1 - 1e-12) + 1e-15])
+                )[0]
+                if math.isfinite(edge):
+                    self.u_low = max(self.u_low, min(float(edge), -10.0))
+        ends = mixture.log_ratio(np.array([self.u_low, self.u_high]))
+        self.low, self.high = (ends if self.sign > 0 else -ends[::-1]).tolist()
+        self.log_high_tail = self._log_tail(self.u_high if self.sign > 0 else self.u_low, True)
+        self.log_low_tail = self._log_tail(self.u_low if self.sign > 0 else self.u_high, False)
+
+    def _quantile(self, log_mass, side):
+        """Some u beyond which P has at most e^log_mass, on the upper (side 1) or lower (-1) side; nearly the first."""
+        shifts, log_p = self.mixture.shifts, self.mixture.log_probabilities
+        # Beyond the last component's own quantile all components are below the mass, m times.
+        share = np.minimum(log_mass - math.log(len(shifts)) - log_p, -1e-3)
+        far = float(np.max(side * shifts - special.ndtri_exp(share)))
+        near = float(np.min(side * shifts)) - 40.0
+        for _ in range(40):
+            if far - near < 1e-2:
+                break
+            middle = (near + far) / 2
+            if self._log_tail(side * middle, side > 0) > log_mass:
+                near = middle
+            else:
+                far = middle
+        return side * far
+
+    def _log_tail(self, u, high):
+        """log mass of the first law beyond the window on its high- or low-loss side."""
+        if self.sign < 0:
+            return float(special.log_ndtr(u if high else -u))
+        z = u - self.mixture.shifts
+        return float(
+            log_sum_exp(self.mixture.log_probabilities + special.log_ndtr(-z if high else z))
+        )
+
+    def cut_below(self, loss):
+        """Drop losses that cannot matter for epsilon >= 0 (add direction)."""
+        if loss > self.low:
+            u = float(self.mixture.inverse_log_ratio(np.array([-loss * (1 + 1e-9)]))[0])
+            if u > self.u_low:
+                self.u_high = min(self.u_high, u)
+                self.low = -float(self.mixture.log_ratio(np.array([self.u_high]))[0])
+                self.log_low_tail = -math.inf
+
+    @property
+    def reach(self):
+        """The largest |loss| of the window, at most 1: small losses are summed with less rounding."""
+        return min(1.0, max(abs(self.low), abs(self.high)))
+
+    @cached_property
+    def rough(self):
+        """(losses, log masses) at a few thousand points of the window: for choices, not for bounds."""
+        count = int(min(10 * (self.u_high - self.u_low) + 200, _MOST_ROUGH))
+        u = np.linspace(self.u_low, self.u_high, count)
+        loss, base, _ = self._integrand(u)
+        return loss, base + math.log(u[1] - u[0])
+
+    def _integrand(self, u):
+        """(loss, log density of the first law, size of the terms that this sums) at u."""
+        log_ratio = self.mixture.log_ratio(u)
+        if self.sign > 0 and self.u_high > _FAR:
+            base = self.mixture.log_density(u)
+            return log_ratio, base, np.abs(base)
+        square = u * u / 2
+        base = -LOG_SQRT_2PI - square
+        if self.sign < 0:
+            return -log_ratio, base, square
+        base += log_ratio
+        square += np.abs(log_ratio)
+        return log_ratio, base, square
+
+    def offset(self, h):
+        """Lattice offset: where much of the mass lies in one cell, the cell's own barycentre.
+
+        Such a cell, merged, then misses its lattice point by nothing.
+        """
+        mixture = self.mixture
+        offset = self.sign * float(mixture.log_ratio(np.zeros(1))[0])
+        for _ in range(40):
+            cell = np.array([offset - h / 2, offset + h / 2])
+            u = mixture.inverse_log_ratio(cell if self.sign > 0 else -cell[::-1])
+            q = special.ndtr(u[1]) - special.ndtr(u[0])
+            p = mixture.probabilities @ np.diff(special.ndtr(u[:, None] - mixture.shifts), axis=0)[0]
+            if min(p, q) < _MUCH:
+                return 0.0
+            last, offset = offset, self.sign * math.log(p / q)
+            if abs(offset - last) < 1e-14 * h:
+                break
+        return offset
+
+    def panels(self, h, offset):
+        """Yield integration panels, in parts: (their edges, rate of the integrand on each).
+
+        No lattice or half-lattice loss, and no bend, lies inside any of them.
+        """
+        first = math.ceil((self.low - offset) / (h / 2))
+        last = math.floor((self.high - offset) / (h / 2))
+        # The log of either density has slope at most |u| + m(u), m increasing.
+        coarse = np.linspace(self.u_low, self.u_high, 400)
+        _, mean = self.mixture.log_ratio_and_slope(coarse)
+        bend = math.sqrt(max(self.mixture.variance_bound, 1.0))
+        rate = 0.5 * (1 + np.abs(coarse) + mean) + 4 * bend
+        position = np.concatenate(
+            [[0.0], np.cumsum((rate[1:] + rate[:-1]) / 2 * np.diff(coarse))]
+        )
+        count = int(math.ceil(position[-1]))
+        components = min(len(self.mixture.shifts), 40)
+        if (count + last - first) * components > _MOST_PANELS:
+            raise NoBracketError("the lattice needs too many integration panels")
+        smooth = np.interp(np.linspace(0, position[-1], count + 1), position, coarse)
+        start = self.u_low
+        for low in range(0, last - first + 1, _CUTS):
+            places = np.arange(low, min(low + _CUTS, last - first + 1))
+            losses = offset + (h / 2) * (first + places if self.sign > 0 else last - places)
+            cuts = self.mixture.inverse_log_ratio(self.sign * losses)
+            end = self.u_high if places[-1] == last - first else min(cuts[-1], self.u_high)
+            inside = (smooth > start) & (smooth < end)
+            cuts = cuts[(cuts > start) & (cuts < end)]
+            edges = np.concatenate([[start], smooth[inside], cuts, [end]])
+            edges.sort(kind="stable")
+            edges = edges[np.append(np.diff(edges) > 0, True)]
+            if len(edges) > 1:
+                right = edges[1:]
+                knot = np.minimum(np.searchsorted(coarse, right), len(coarse) - 1)
+                sizes = np.maximum(np.abs(edges[:-1]), np.abs(right))
+                yield edges, 1 + sizes + mean[knot] + bend
+                start = end
+
+    def weighted_nodes(self, h, offset, c):
+        """(loss, log of e^{c loss} * density, weight, size of the terms summed) at the nodes, in chunks."""
+        for edges, rate in self.panels(h, offset):
+            middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
+            rule = np.searchsorted([limit for limit, _ in _RULES], half * rate)
+            for number, (_, (points, weights)) in enumerate(_RULES):
+                chosen = np.flatnonzero(rule == number)
+                size = _NODES // len(points)
+                for start in range(0, len(chosen), size):
+                    part = chosen[start : start + size, None]
+                    loss, base, terms = self._integrand((middle[part] + half[part] * points).ravel())
+                    yield loss, base + c * loss, (half[part] * weights).ravel(), terms
+
+
+class Law:
+    """Upper and lower lattice laws of one step, tilted: masses at offset + h * (first + i)."""
+
+    def __init__(self, step, h, c):
+        if not (1 + c) * h < 600:
+            raise NoBracketError("the lattice is too coarse for its tilt")
+        self.step, self.h, self.c = step, h, c
+        self.offset = offset = step.offset(h)
+        self.first = math.floor((step.low - offset) / h) - 2
+        size = math.ceil((step.high - offset) / h) + 3 - self.first
+        self._integrate(size)
+        # Beyond the window, below: the window's end (upper law), nothing (lower law).
+        at = math.ceil((step.low - offset) / h)
+        self._add(self.upper, at, step.log_low_tail)
+        # Above: infinite (upper law), the window's end (lower law). The add loss never
+        # exceeds -log p_0, so its tail goes to the lattice point above that.
+        self.log_infinite = step.log_high_tail
+        if step.sign < 0 and math.isfinite(step.mixture.log_floor):
+            at = math.ceil((-step.mixture.log_floor * (1 + 4 * EPS) - offset) / h)
+            if at - self.first < size:
+                self._add(self.upper, at, step.log_high_tail)
+                self.log_infinite = -math.inf
+
+    def _integrate(self, size):
+        """The sums over each half cell of the tilted mass at the nearest lattice point, and of its miss.
+
+        With s the loss minus the nearest lattice point, mass e^{-cs} tilts the mass as that
+        point is tilted; times e^{-s} it is Q-mass, times e^{-s} - 1 what P-mass is missed.
+        """
+        h, c, first = self.h, self.c, self.first
+        mass, change = np.zeros((2, 2 * size))
+        self.scale, summed = -math.inf, 0.0
+        for loss, log_weight, width, terms in self.step.weighted_nodes(h, self.offset, c):
+            top = float(log_weight.max())
+            if top > self.scale:
+                factor = math.exp(max(self.scale - top, -745.0))
+                mass *= factor
+                change *= factor
+                summed *= factor
+                self.scale = top
+            position = (loss - self.offset) / h
+            nearest = np.rint(position)
+            s = loss - self.offset - nearest * h
+            # Half cells: 2 i above the lattice point i, 2 i - 1 below it.
+            half = 2 * (nearest.astype(np.int64) - first) - (s < 0)
+            tilted = np.exp(log_weight - self.scale - c * s) * width
+            low = int(half.min())
+            half -= low
+            part = slice(low, low + int(half.max()) + 1)
+            mass[part] += np.bincount(half, tilted)
+            change[part] += np.bincount(half, tilted * np.expm1(-s))
+            summed += float(tilted @ terms)
+        self.exponent = summed / float(mass.sum())  # mean size of the terms of the log density
+        above, below = slice(0, None, 2), slice(1, None, 2)  # the half cell below i + 1 is at i
+        # Chords: P- and Q-mass kept; the share of the farther of the two ends, tilted as it is.
+        upper = mass[above].copy()
+        upper[1:] += mass[below][:-1]
+        share = change[above] / math.expm1(-h)
+        upper -= share
+        upper[1:] += math.exp(c * h) * share[:-1]
+        share = change[below] / math.expm1(h)
+        upper[1:] -= share[:-1]
+        upper += math.exp(-c * h) * share
+        # Tangents: Q-mass of the half-shifted cell at its lattice point, and the miss.
+        merged = mass[above] + change[above]
+        merged[1:] += (mass[below] + change[below])[:-1]
+        miss = -change[above]
+        miss[1:] -= change[below][:-1]
+        # Rounding may leave a coarse cell's own point below zero; zero lies above that.
+        self.upper, self._merged, self._miss = np.maximum(upper, 0.0), merged, miss
+
+    @cached_property
+    def lower(self):
+        """Masses of the lower law (all zero where the grid is too coarse for one)."""
+        masses = repair(self._merged, self._miss, self.h, self.c, self.step.reach)
+        self._merged = self._miss = None
+        at = math.floor((self.step.high - self.offset) / self.h)
+        self._add(masses, at, self.step.log_high_tail)
+        return masses
+
+    def _add(self, masses, at, log_mass):
+        log_tilted = log_mass + self.c * (self.offset + at * self.h) - self.scale
+        if not log_tilted < 600:
+            raise NoBracketError("the lattice's window is too short for its tilt")
+        masses[at - self.first] += math.exp(log_tilted)
+
+    def losses(self):
+        return self.offset + self.h * (self.first + np.arange(len(self.upper)))
+
+    def index_above(self, loss):
+        """The first lattice point above `loss`, counted from the first one of the law."""
+        return min(max(math.floor((loss - self.offset) / self.h) - self.first + 1, 0), len(self.upper))
+
+    def loss_below(self, loss):
+        """The last lattice point up to `loss`."""
+        return self.offset + self.h * (self.first + self.index_above(loss) - 1)
+
+    def log_moments(self, side, c, split):
+        """log of the moments E exp(c loss) of the upper or lower law, up to the loss `split` and above it."""
+        masses, at = getattr(self, side), self.index_above(split)
+        return self._log_moment(masses, c, 0, at), self._log_moment(masses, c, at, len(masses))
+
+    def log_moment(self, side, c):
+        """log of the moment E exp(c loss) of the upper or lower law."""
+        masses = getattr(self, side)
+        return self._log_moment(masses, c, 0, len(masses))
+
+    def _log_moment(self, masses, c, first, last):
+        alive = first + np.flatnonzero(masses[first:last])
+        if not len(alive):
+            return -math.inf
+        logs = (c - self.c) * (self.offset + self.h * (self.first + alive))
+        top = logs.max()
+        return float(top + math.log(np.exp(logs - top) @ masses[alive]) + self.scale)
+
+
+def repair(merged, miss, h, c, reach=1.0):
+    """Lower masses: merged cells moved onto the lattice, then made non-negative.
+
+    A cell whose merged point lies `miss` > 0 (in P-mass) above its lattice point
+    takes mass from the point below, one with `miss` < 0 from the point above, such
+    that P- and Q-mass are kept: the curve at a lattice point is then the smaller
+    of the two tangents beside it, and each chord lies below its tangent. A negative
+    mass means that the curve is not convex there: its vertex is removed (the mass
+    goes to both neighbours, P- and Q-mass kept), which lowers the curve further.
+    reach : of the losses; they round in proportion to it, and so do their misses.
+    """
+    if not merged.any() or (1 + c) * h > 300:
+        return np.zeros(len(merged))
+    # The sign of a miss within rounding means nothing, and a cell in the wrong order is costly.
+    miss = np.where(np.abs(miss) <= 16 * EPS * reach * merged, 0.0, miss)
+    merged, miss = _join_ends(merged, miss, h, c)
+    mass = merged.copy()
+    from_below, from_above = np.maximum(miss, 0.0), np.maximum(-miss, 0.0)
+    mass += from_below / -math.expm1(-h) + from_above / math.expm1(h)
+    mass[:-1] -= from_below[1:] * math.exp(-c * h) / math.expm1(h)
+    mass[1:] -= from_above[:-1] * math.exp(c * h) / -math.expm1(-h)
+
+    size = len(mass)
+    vertices = np.flatnonzero(mass)
+    before, after = np.full(size, -1), np.full(size, size)
+    before[vertices[1:]], after[vertices[:-1]] = vertices[:-1], vertices[1:]
+    negative = np.flatnonzero(mass < 0).tolist()
+    while negative:
+        i = negative.pop()
+        value = float(mass[i])
+        if value >= 0:
+            continue
+        mass[i] = 0.0
+        low, high = int(before[i]), int(after[i])
+        if low >= 0:
+            after[low] = high
+        if high < size:
+            before[high] = low
+        if low < 0 and high < size:
+            # The first vertex: the same Q-mass is taken from the next one.
+            mass[high] += value * math.exp((1 + c) * (high - i) * h)
+            touched = [high]
+        else:
+            removed = [(i, value)]
+            if high >= size:
+                # The last vertex: the curve dips below zero before it. It has to end
+                # at zero on the last vertex where it is still positive.
+                while low >= 0:
+                    curve = math.fsum(
+                        v * math.exp(-c * (r - low) * h) * -math.expm1((low - r) * h)
+                        for r, v in removed
+                    )
+                    if curve >= 0:
+                        break
+                    removed.append((low, float(mass[low])))
+                    mass[low] = 0.0
+                    low = int(before[low])
+                if low < 0 or before[low] < 0:
+                    return np.zeros(size)
+                after[low] = size
+                low, high = int(before[low]), low
+            for r, v in removed:
+                up, down, both = (high - r) * h, (r - low) * h, (high - low) * h
+                if max(both, up, c * up) > 600:
+                    return np.zeros(size)
+                mass[high] += v * math.expm1(-down) / math.expm1(-both) * math.exp(c * up)
+                mass[low] += v * math.expm1(up) / math.expm1(both) * math.exp(-c * down)
+            touched = [low, high]
+        negative += [j for j in touched if mass[j] < 0]
+    return mass
+
+
+def _join_ends(merged, miss, h, c):
+    """Merge the lowest (highest) cells until their common point lies below (above) its lattice point.
+
+    Below the smallest loss the true curve is the line 1 - alpha, above the largest it
+    is zero. An end cell on the wrong side of its lattice point would have to leave
+    these lines early, and would lose the same P-mass in every round.
+    """
+    merged, miss = merged.copy(), miss.copy()
+    cells = np.flatnonzero(merged)
+    for order, sign in ((cells, 1), (cells[::-1], -1)):
+        joined = p_mass = 0.0
+        last = order[0]
+        for i in order[:2000]:
+            step = abs(int(i) - int(last)) * h * sign
+            joined = joined * math.exp((1 + c) * step) + merged[i]
+            p_mass = p_mass * math.exp(c * step) + merged[i] + miss[i]
+            last = i
+            if sign * (p_mass - joined) <= 0:
+                merged[order[0] : i : sign] = miss[order[0] : i : sign] = 0.0
+                merged[i], miss[i] = joined, p_mass - joined
+                break
+    return merged, miss

@@ -1,0 +1,174 @@
+"""Bounds that always exist: Chernoff's above, Hoelder's below. Wide, and proved at both ends.
+
+They answer where no accountant closes: delta below what a float can hold, or within a
+rounding of 1.
+
+above   losses beyond a cut count as infinite, the others as E e^{cL} says: delta(eps) is at most
+        rounds * P[L > cut] + e^{K(c) - c eps} c^c / (1+c)^(1+c), K of the upper lattice law.
+below   delta(eps) is at least P[S] - e^eps Q[S] for every set S of outcomes; and
+        1 - delta(eps) = E min(1, e^{eps - L}) <= e^{t eps} E e^{-tL} for every t in [0, 1], and one
+        round's int P^{1-t} Q^t is at most sum_i P(cell_i)^{1-t} Q(cell_i)^t (Hoelder in each cell).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._base.lazy_scipy import optimize, special
+from ..mixtures import EPS, log_sum_exp
+from ..results import NoBracketError
+from . import contour, lattice, renyi
+from .chernoff import log_kernel
+from .floats import inside_floats
+from .lattice_composition import rounding
+from .lattice_round import Law
+
+_CELLS = 2000  # of the Chernoff law, and of the partition of one round
+_LARGEST_STEP = 300.0  # of the Chernoff law: (1 + c) h
+_LARGEST_TILT = 1e6
+_SMALL = -60.0  # log of a delta that needs no better bound
+_TERMS = 1_000_000  # cells times components held at once
+_ROUNDING = 1e-12  # of one round's log int P^{1-t} Q^t
+
+
+def log_upper(parts, epsilon, direction, *, quick=False):
+    """Upper bound of log delta(epsilon), at most 0: the smallest of Chernoff's with a cut, and of Renyi's."""
+    bounds = [0.0]
+    # The search over Renyi orders takes longest, and helps where neither of the others does.
+    for bound in (_chernoff, renyi_log_delta) if quick else (_chernoff, renyi_log_delta, _renyi_delta):
+        try:
+            with inside_floats():
+                bounds.append(bound(parts, epsilon, direction))
+        except (NoBracketError, ValueError):
+            pass
+        if min(bounds) < _SMALL:
+            break
+    return min(bounds)
+
+
+def _chernoff(parts, epsilon, direction):
+    solver = lattice._Solver(parts, direction, epsilon=epsilon)
+    if sum(step.rounds * step.high for step in solver.steps) * (1 + 1e-12) <= epsilon:
+        # What the cut has left never adds up to epsilon.
+        tails = [step.log_high_tail + math.log(step.rounds) for step in solver.steps]
+        return float(np.logaddexp.reduce(tails)) + 1e-9
+    log_moment, error, log_infinite = _moment(solver)
+    log_finite = log_moment + error - solver.c * epsilon + log_kernel(solver.c)
+    return float(np.logaddexp(log_finite + 1e-12 * (abs(log_finite) + solver.c * epsilon), log_infinite))
+
+
+def _renyi_delta(parts, epsilon, direction):
+    return renyi.log_delta(renyi.composition_curve(parts, direction), epsilon)[0]
+
+
+def renyi_log_delta(parts, epsilon, direction):
+    """Upper bound of log delta(epsilon) by the one Renyi order that Chernoff's saddle names."""
+    order = 1 + min(max(contour.Chernoff(parts, direction).tilt(epsilon), 1e-3), _LARGEST_TILT)
+    return renyi.log_delta(renyi.composition_curve(parts, direction), epsilon, orders=[order])[0]
+
+
+def log_lower(parts, epsilon, direction):
+    """Lower bound of log delta(epsilon), -inf where none is found: that of the best of some tests.
+
+    A test looks at one round, or at all rounds of one mixture, and says whether every loss it sees is above a
+    threshold: delta is at least P[yes] - e^eps Q[yes].
+    """
+    sign, best = 1 if direction == "remove" else -1, -math.inf
+    for mixture, rounds in parts:
+        for n in {1, rounds}:
+            middle = mixture.inverse_log_ratio(np.array([sign * epsilon / n]))
+            middle = middle[np.isfinite(middle)]
+            top = float(mixture.shifts[-1])
+            u = np.concatenate([middle, *(m + np.linspace(-5, 5, 21) for m in middle), np.linspace(-9.0, top + 9.0, 200)])
+            log_mix = np.array([log_sum_exp(mixture.log_probabilities + special.log_ndtr(sign * (mixture.shifts - t))) for t in u])
+            log_centred = special.log_ndtr(-sign * u)
+            first, second = (log_mix, log_centred) if direction == "remove" else (log_centred, log_mix)
+            # Of the logarithms, and of the distances between shifts and thresholds.
+            share, apart = 1e-13 + mixture.log_probability_error, 8 * EPS * (np.abs(u) + top)
+            pads = [share * (1 + np.abs(logs)) + apart * (2 + np.sqrt(2 * np.abs(logs))) for logs in (first, second)]
+            first, second = n * (first - pads[0]), n * (second + pads[1])
+            gap = epsilon * (1 + 1e-12) + second - first
+            if (yes := gap < 0).any():
+                best = max(best, float(np.max(first[yes] + np.log(-np.expm1(gap[yes])))))
+    return best - 1e-12 * (1 + abs(best)) if best > -math.inf else best
+
+
+def epsilon_upper(parts, delta, direction):
+    """Upper bound of the smallest epsilon with delta(epsilon) <= delta; NoBracketError where there is none."""
+    bounds, reasons = [], []
+    for bound in (_chernoff_epsilon, _renyi_epsilon):
+        try:
+            with inside_floats():
+                bounds.append(bound(parts, delta, direction))
+        except (NoBracketError, ValueError) as error:
+            reasons.append(str(error))
+    if not bounds:
+        raise NoBracketError("; ".join(reasons))
+    return max(min(bounds), 0.0)
+
+
+def _chernoff_epsilon(parts, delta, direction):
+    solver = lattice._Solver(parts, direction, log_delta=math.log(delta))
+    log_moment, error, log_infinite = _moment(solver)
+    left = delta - math.exp(log_infinite) * (1 + 1e-12)
+    if not left > 0:
+        raise NoBracketError("what is cut is more than delta")
+    terms = log_moment + error, log_kernel(solver.c), -math.log(left)
+    return (math.fsum(terms) + 1e-12 * sum(map(abs, terms))) / solver.c
+
+
+def _renyi_epsilon(parts, delta, direction):
+    return renyi.to_epsilon(renyi.composition_curve(parts, direction), delta).upper
+
+
+def _moment(solver):
+    """(log E e^{cL} of the upper law of all rounds, its rounding, log mass of what counts as infinite)."""
+    h = min(solver.reach / _CELLS, _LARGEST_STEP / (1 + solver.c))
+    if solver.reach / h > 100 * _CELLS:
+        raise NoBracketError("the loss spreads over too many steps")
+    log_moment = error = 0.0
+    log_infinite = -math.inf
+    for step in solver.steps:
+        law = Law(step, h, solver.c)
+        log_moment += step.rounds * law.log_moment("upper", solver.c)
+        error += step.rounds * rounding(law, 16)
+        log_infinite = np.logaddexp(log_infinite, law.log_infinite + math.log(step.rounds))
+    return log_moment, error, float(log_infinite)
+
+
+def log_miss(parts, epsilon, direction):
+    """Upper bound of log(1 - delta(epsilon)), at most 0."""
+    cells = [(_cells(mixture, direction), rounds) for mixture, rounds in parts]
+
+    def bound(t):
+        logs = [rounds * (float(log_sum_exp((1 - t) * p + t * q)) + _ROUNDING) for (p, q), rounds in cells]
+        return t * epsilon * (1 + _ROUNDING) + math.fsum(logs)
+
+    found = optimize.minimize_scalar(bound, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-3})
+    return min(bound(float(found.x)), 0.0)
+
+
+def _cells(mixture, direction):
+    """(log P-mass, log Q-mass) of the cells of a partition of the line; P is the law of the direction."""
+    top = float(mixture.shifts[-1])
+    edges = np.concatenate([[-np.inf], np.linspace(-9.0, top + 9.0, _CELLS), [np.inf]])
+    mix, probabilities = np.zeros(len(edges) - 1), mixture.probabilities
+    together = max(1, _TERMS // len(edges))
+    for start in range(0, len(mixture.shifts), together):
+        part = slice(start, start + together)
+        mix += probabilities[part] @ _normal_masses(edges - mixture.shifts[part, None])
+    centred = _normal_masses(edges[None])[0]
+    with np.errstate(divide="ignore"):
+        # Masses below the smallest float are at most that.
+        mix, centred = np.log(np.maximum(mix, 1e-300)), np.log(np.maximum(centred, 1e-300))
+    return (mix, centred) if direction == "remove" else (centred, mix)
+
+
+def _normal_masses(edges):
+    """Masses of a standard normal variable between neighbouring edges, from the nearer tail."""
+    low, high = edges[..., :-1], edges[..., 1:]
+    flip = low + high > 0
+    low, high = np.where(flip, -high, low), np.where(flip, -low, high)
+    return special.ndtr(high) - special.ndtr(low)

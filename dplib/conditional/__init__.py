@@ -1,0 +1,420 @@
+"""MMCC: what the past reveals about a participation, bounded off a rare event [M-Alg1].
+
+A matrix mechanism releases C x + z. Given the rows released so far, the next one is a product
+mixture whose probabilities depend on the past [M-C.3]. Off a bad event of probability delta_1 they
+are bounded by fixed numbers; by conditional composition [M-3.1] the mechanism then costs no more
+than the composition of these fixed rows, at delta - delta_1.
+
+Tail bounds, all valid; each holds for outputs of either argument:
+
+    "published"     Algorithm 2 of Choquette-Choo et al. (2024): one bound for each (row, column), half of its
+                    probability for the participations, half for the noise              [M-Alg2]
+    "joint"         the same events, participations and noise in one Chernoff bound     [A-11]
+    "aggregated"    bounds on sums over columns instead of single ones, for Toeplitz and tree
+                    encoders                                                            [A-12]
+    "pooled"        for trees: how many nodes exceed each of several levels             [A-13]
+    "best"          the smallest of all, with delta_1 tuned, and of the bounds that only count
+                    participations (`mechanisms.MatrixMechanism`)                       [M-few], [M-once]
+
+`rows` turns an encoder into row laws; `epsilon` and `delta` compose them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._base import validate as check
+from ..matrices import Toeplitz, Tree
+from ..mixtures import Mixture
+from ..results import NoBracketError
+from . import tails_dense, tails_toeplitz, tails_tree
+from .row_laws import RowLaws, bernoulli_numbers, binomial_numbers, poisson_numbers, threshold_for
+from .tails import posterior
+
+TAIL_BOUNDS = ("best", "published", "joint", "aggregated", "pooled")
+_EXACT_ROWS = 2048  # up to here the published bound keeps every row and age apart
+_SMALL = 256  # rounds up to which the published bound is cheap enough to be tried as well
+_MOST_COLUMNS = 4096  # largest encoder without structure
+_IMPROBABLE = 0.002  # participations below it are taken as Poisson numbers: at most 0.1 % of the mean
+_CHUNK = 64  # rows whose laws are built together
+_GRID = 256  # points of a row's sensitivity grid
+_NEARLY = 0.7  # of the largest sum: a grid that reaches so far may as well hold it
+_RAREST = 1e-300  # bad event: its share for one node of many has to be a float above 0
+_MOST_MEAN = 200.0  # participations in a row beyond which the bound is useless
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Row laws of a matrix mechanism off its bad event, and what they leave out.
+
+    pairs : list of (Mixture, number of rows).
+    delta_1 : probability of the bad event, to be added to delta.
+    slack : probability lost by truncation and rounding over all rows: to be added to delta in
+        the remove direction, e^epsilon times it in the add direction.
+    tail_bound : which bound it is; "no" where the past reveals nothing.
+    """
+
+    pairs: list
+    delta_1: float
+    slack: float
+    tail_bound: str
+
+
+def _bad_event(delta_1):
+    delta_1 = check.real("delta_1", delta_1, above=0, below=1)
+    if delta_1 < _RAREST:
+        raise NoBracketError(f"no tail bound is computed for a bad event as rare as {delta_1:g}; {_RAREST:g} is the least")
+    return delta_1
+
+
+def published_tail(encoder, noise_multiplier, sampling_probability, delta_1, min_separation=1):
+    """Upper bounds on the conditional participation probabilities, by Algorithm 2 of the source [M-Alg2].
+
+    Parameters
+    ----------
+    encoder : of `dplib.matrices`, with up to 4,096 rounds.
+    noise_multiplier : sigma > 0. sampling_probability : p in [0, 1].
+    delta_1 : in (0, 1), probability that some bound fails. min_separation : b >= 1 with b p <= 1.
+
+    Returns an array with a row for each row of the encoder (each block of b rounds) and a column
+    for each round (each b-th one): p~ of the source, and its placeholder 1 where the entry is 0.
+    Raises ValueError or TypeError on bad input. Cost: n^2 for Toeplitz, n^3 for dense encoders.
+
+    >>> from dplib import conditional, matrices
+    >>> bounds = conditional.published_tail(matrices.optimal_counting(4), 2.0, 0.1, delta_1=1e-6)
+    >>> bounds.shape, bool((bounds >= 0.1).all())
+    ((4, 4), True)
+    """
+    noise, p, b = check_setting(encoder, noise_multiplier, sampling_probability, min_separation)
+    delta_1 = _bad_event(delta_1)
+    _refuse_large(encoder)
+    if isinstance(encoder, Toeplitz) and _non_increasing(encoder):
+        ages = tails_toeplitz.Ages(encoder.coefficients, noise, b)
+        by_age = tails_toeplitz.published(ages, b * p, delta_1)
+        age = np.arange(ages.count)[:, None] - np.arange(ages.count)
+        inside = (age >= 0) & (age <= ages.active)
+        return np.where(inside, np.take_along_axis(by_age, np.clip(age, 0, ages.active), axis=1), 1.0)
+    if isinstance(encoder, Tree) and b == 1:
+        chances = np.array(tails_tree.published(tails_tree.Branches(encoder.leaves, encoder.trees, noise), p, delta_1))
+        return np.where(encoder.entries() > 0, chances[encoder.row_heights][:, None], 1.0)
+    blocks = tails_dense.Blocks(encoder, noise, b)
+    bounds = tails_dense.bounds(blocks, b * p, delta_1, tails_dense.published_rule)
+    return np.where(blocks.entries > 0, bounds, 1.0)
+
+
+def rows(
+    encoder,
+    noise_multiplier,
+    sampling_probability,
+    delta_1,
+    tail_bound,
+    *,
+    min_separation=1,
+    slack=1e-12,
+    round_entries_to=None,
+):
+    """Row laws off a bad event of probability delta_1: a list of `Rows`, one for each group of records.
+
+    Parameters
+    ----------
+    encoder, noise_multiplier, sampling_probability, min_separation : as in `published_tail`.
+    delta_1 : in (0, 1). tail_bound : "published", "joint", "aggregated" or "pooled".
+    slack : in (0, 1), how much probability truncation and rounding may cost in all.
+    round_entries_to : round the entries of the row laws up to multiples of this, as the source does, instead
+        of splitting them (None).
+
+    With min-separation the data are split into b groups; for Toeplitz encoders the first one is the
+    worst, for trees with b a power of two all are alike. Raises NoBracketError where the bound is void:
+    the participations that it allows for are so many that the noise cannot hide them.
+    """
+    noise, p, b = check_setting(encoder, noise_multiplier, sampling_probability, min_separation)
+    delta_1 = _bad_event(delta_1)
+    check.choice("tail_bound", tail_bound, TAIL_BOUNDS[1:])
+    slack = check.real("slack", slack, above=0, below=1)
+    if round_entries_to is not None:
+        round_entries_to = check.real("round_entries_to", round_entries_to, above=0)
+    if b * p in (0.0, 1.0):
+        return [_without_chance(encoder, noise, b, b * p)]
+    build = _Build(noise, slack, round_entries_to)
+    if isinstance(encoder, Toeplitz) and _structured(encoder):
+        found = [_toeplitz(encoder, b, b * p, delta_1, tail_bound, build)]
+    elif isinstance(encoder, Tree) and (b & (b - 1)) == 0 and b <= encoder.leaves:
+        found = [_tree(encoder, b, p, delta_1, tail_bound, build)]
+    else:
+        _refuse_large(encoder)
+        if tail_bound in ("aggregated", "pooled"):
+            raise _unsuited()
+        found = _dense(encoder, b, b * p, delta_1, tail_bound, build)
+    # Where the past reveals nothing there is no bad event, and no tail bound.
+    return [Rows(pairs, spent, lost, tail_bound if spent else "no") for pairs, spent, lost in found]
+
+
+def candidates(encoder, min_separation):
+    """The tail bounds that are worth trying for an encoder, cheapest first."""
+    names = ["joint"]
+    if encoder.columns <= _SMALL or isinstance(encoder, Tree):
+        names.insert(0, "published")  # it wins where the noise is very low
+    if isinstance(encoder, Toeplitz):
+        names.append("aggregated")
+    elif isinstance(encoder, Tree) and min_separation == 1:
+        names.append("pooled")
+    return names
+
+
+# ------------------------------------------------------------------ checks
+
+
+def check_setting(encoder, noise_multiplier, sampling_probability, min_separation):
+    """(noise multiplier, sampling probability, min-separation), checked against each other and the encoder."""
+    check.encoder(encoder)
+    noise = check.noise_multiplier(noise_multiplier)
+    p = check.probability("sampling_probability", sampling_probability)
+    b = check.whole("min_separation", min_separation, at_least=1, at_most=encoder.columns)
+    if b * p > 1:
+        raise ValueError(
+            "sampling_probability must be at most 1 / min_separation: with min-separation each group is sampled "
+            f"with probability {b} * {p:g} = {b * p:g}"
+        )
+    return noise, p, b
+
+
+def _non_increasing(encoder):
+    return bool(np.all(np.diff(encoder.coefficients) <= 0))
+
+
+def _structured(encoder):
+    """Whether ages decide; a large encoder that is not monotone is dominated by its majorant."""
+    return _non_increasing(encoder) or encoder.columns > _EXACT_ROWS
+
+
+def _refuse_large(encoder):
+    if encoder.columns > _MOST_COLUMNS:
+        raise ValueError(
+            f"encoder must have at most {_MOST_COLUMNS} rounds unless its structure is used (non-increasing Toeplitz, "
+            f"or a tree with min_separation a power of two up to its leaves); got {encoder.columns}"
+        )
+
+
+# ------------------------------------------------------------------ row laws
+
+
+def _without_chance(encoder, noise, b, p):
+    """Nobody, or everybody of the first group, takes part in each round: a plain Gaussian mechanism."""
+    taken = np.zeros(encoder.columns)
+    norms = []
+    for first in range(b):
+        taken[:] = 0.0
+        taken[first::b] = p
+        norms.append(float(np.linalg.norm(encoder.multiply(taken))))
+        if isinstance(encoder, Toeplitz) and _non_increasing(encoder):
+            break
+    return Rows([(Mixture([max(norms) * (1 + 1e-12)], [1.0], noise), 1)], 0.0, 0.0, "no")
+
+
+class _Build:
+    """Turns entries with numbers of participations into mixtures, within a slack."""
+
+    def __init__(self, noise, slack, rounding):
+        self.noise, self.slack, self.rounding = noise, slack, rounding
+
+    def up(self, entries):
+        if self.rounding is None:
+            return entries
+        return np.ceil(np.asarray(entries) / self.rounding * (1 - 1e-12)) * self.rounding
+
+    def grid(self, total_rows, log_moment, largest, most=None):
+        """(step, size) of a grid that rows leave with probability about slack / (4 total_rows), before entries are split.
+
+        log_moment(s) : log E e^{s X} of the largest row (or of all); largest : its largest entry. most : its
+        largest sum and its number of entries.
+        """
+        need = math.log(4 * total_rows / self.slack)
+        orders = np.geomspace(0.5, 200, 25) / largest
+        with np.errstate(over="ignore", invalid="ignore"):
+            tops = np.array([(float(log_moment(order)) + need) / order for order in orders])
+        top = float(tops[np.isfinite(tops)].min(initial=math.inf))
+        if not top <= 2**14 * largest:
+            raise void()
+        if self.rounding is not None:
+            return self.rounding, math.ceil(top / self.rounding) + 1
+        top = max(top, largest)
+        if most is not None and most[1] < _GRID / 2:
+            # Each split goes up by less than a step: from here on no row can leave the grid.
+            safe = most[0] * _GRID / (_GRID - most[1]) * (1 + 1e-9)
+            top = safe if top > _NEARLY * safe else top
+        return top / _GRID, _GRID
+
+    def start(self, kinds, total_rows, step, size, mean):
+        """Empty laws of `kinds` rows; a split costs Phi(-T), at most `mean` + 1 times in each row."""
+        threshold = threshold_for(self.slack / (4 * total_rows * (mean + 1)))
+        return RowLaws(kinds, step, size, self.noise, threshold)
+
+    def finish(self, laws, counts, delta_1):
+        if np.any(laws.weights.sum(axis=1) < 0.5):
+            raise void()
+        lost = float(counts @ (laws.overflow + laws.shortfall))
+        pairs = [(mixture, int(count)) for mixture, count in zip(laws.mixtures(), counts)]
+        return pairs, delta_1, lost
+
+
+def void():
+    """The error for a bound that says nothing."""
+    return NoBracketError(
+        "the tail bound is void here: so probable a bad event (delta_1) or so little noise lets a past participation "
+        "look almost certain; a larger noise multiplier or a larger delta_1 is needed"
+    )
+
+
+def _unsuited():
+    return NoBracketError(
+        "the aggregated bound needs a Toeplitz encoder with coefficients that never increase, or a tree without "
+        "min-separation; the pooled one needs the latter"
+    )
+
+
+def _toeplitz(encoder, b, p, delta_1, tail_bound, build):
+    ages = tails_toeplitz.Ages(encoder.coefficients, build.noise, b)
+    entries = build.up(ages.entries)
+    if ages.active == 0:
+        # The past says nothing about the present: all rows are alike.
+        step, size = float(entries[0]), 1
+        laws = build.start(1, ages.count, step, size, p)
+        laws.add(step, bernoulli_numbers([p]))
+        return build.finish(laws, np.array([float(ages.count)]), 0.0)
+    if tail_bound == "published" and ages.count <= _EXACT_ROWS:
+        return _by_age(ages, entries, tails_toeplitz.published(ages, p, delta_1), delta_1, build)
+    if tail_bound == "pooled":
+        raise _unsuited()
+    if tail_bound == "aggregated":
+        cumulative = tails_toeplitz.aggregated_intensities(ages, p, delta_1)
+        if not np.all(np.isfinite(cumulative)):
+            raise void()
+        return _by_group(ages, entries, p, np.diff(cumulative, prepend=0.0), delta_1, build, poisson=True)
+    if tail_bound == "published":
+        chances = tails_toeplitz.published_groups(ages, p, delta_1)
+    else:
+        chances = posterior(p, tails_toeplitz.joint_exponents(ages, p, delta_1 / ages.pairs))
+    return _by_group(ages, entries, p, chances, delta_1, build, poisson=False)
+
+
+def _by_age(ages, entries, chances, delta_1, build):
+    """Rows with a probability for each age, shape (rows, ages)."""
+    used = entries[: chances.shape[1]]
+
+    largest = chances.max(axis=0)  # at least the chances of any one row
+    improbable, probable = np.flatnonzero(largest < _IMPROBABLE), np.flatnonzero(largest >= _IMPROBABLE)
+
+    def log_moment(order):
+        jumps = np.expm1(order * used)
+        coins = np.log1p(largest[probable] * jumps[probable]).sum()
+        return float(coins - np.log1p(-largest[improbable]) @ jumps[improbable])
+
+    step, size = build.grid(ages.count, log_moment, used[0])
+    mean = float(chances.sum(axis=1).max())
+    pairs, lost = [], 0.0
+    # A few rows at a time stay in the processor's cache.
+    for top in range(0, len(chances), _CHUNK):
+        part = chances[top : top + _CHUNK]
+        laws = build.start(len(part), ages.count, step, size, mean)
+        laws.add_improbable(used[improbable], part[:, improbable])
+        for age in probable[probable < top + len(part)]:
+            first = max(age - top, 0)
+            laws.add(used[age], bernoulli_numbers(part[first:, age]), first=first)
+        made, _, slack = build.finish(laws, np.ones(len(part)), delta_1)
+        pairs, lost = pairs + made, lost + slack
+    return pairs, delta_1, lost
+
+
+def _by_group(ages, entries, p, amounts, delta_1, build, poisson):
+    """Rows with an amount for each group of ages: an intensity (Poisson) or a probability for each column."""
+    sizes, groups = ages.sizes[: ages.old], ages.old
+    values = entries[ages.edges[:groups] + 1]  # the youngest and largest entry of a group
+    counts = np.append(1, ages.multiplicities)
+    mean = p + float(amounts.sum() if poisson else amounts @ sizes)
+    if not mean < _MOST_MEAN * max(1.0, 4 * p * ages.count):
+        raise void()
+
+    def log_moment(order):
+        jumps = np.expm1(order * values)
+        rest = amounts @ jumps if poisson else sizes @ np.log1p(amounts * jumps)
+        return float(np.log1p(p * np.expm1(order * entries[0]))) + float(rest)
+
+    step, size = build.grid(ages.count, log_moment, entries[0])
+    laws = build.start(groups + 1, ages.count, step, size, mean)
+    laws.add(entries[0], bernoulli_numbers([p]))
+    negligible = build.slack / (8 * ages.count * groups)
+    for g in range(groups):
+        if poisson:
+            numbers, beyond = poisson_numbers(amounts[g], negligible)
+        else:
+            numbers, beyond = binomial_numbers(int(sizes[g]), float(amounts[g]), negligible)
+        laws.add(values[g], numbers, beyond, first=g + 1)
+    return build.finish(laws, counts, delta_1)
+
+
+def _tree(encoder, b, p, delta_1, tail_bound, build):
+    base = None if b == 1 else b.bit_length() - 1
+    tree = tails_tree.Branches(encoder.leaves, encoder.trees, build.noise, base)
+    p, spent = b * p, delta_1 if tree.pairs else 0.0
+    if tail_bound in ("aggregated", "pooled") and base is not None:
+        raise _unsuited()
+    chances = getattr(tails_tree, tail_bound)(tree, p, delta_1)
+    if chances is None:
+        raise void()
+    kinds = tree.rows(chances)
+    counts = np.array([float(number) for number, _ in kinds])
+    total = float(counts.sum())
+    pairs, lost = [], 0.0
+    for number, entries in kinds:
+        mean = sum(columns * chance for _, columns, chance in entries)
+        if not mean < _MOST_MEAN * max(1.0, 4 * p * tree.leaves):
+            raise void()
+
+        def log_moment(order, entries=entries):
+            return sum(columns * np.log1p(chance * np.expm1(order * value)) for value, columns, chance in entries)
+
+        values = build.up([value for value, _, _ in entries])
+        most = sum(value * columns for value, (_, columns, _) in zip(values, entries)), sum(row[1] for row in entries)
+        step, size = build.grid(total, log_moment, float(max(values)), most)
+        if len(entries) == 1:
+            # Whole numbers of participations are a grid of their own.
+            step, size = float(values[0]), min(math.ceil(step * size / values[0]), entries[0][1])
+        laws = build.start(1, total, step, size, mean)
+        for value, (_, columns, chance) in zip(values, entries):
+            numbers, beyond = binomial_numbers(columns, chance, build.slack / (8 * total * len(entries)))
+            laws.add(float(value), numbers, beyond)
+        made, _, slack = build.finish(laws, np.array([float(number)]), spent)
+        pairs, lost = pairs + made, lost + slack
+    return pairs, spent, lost
+
+
+def _dense(encoder, b, p, delta_1, tail_bound, build):
+    found = []
+    rule = getattr(tails_dense, f"{tail_bound}_rule")
+    for first in range(min(b, encoder.columns)):
+        blocks = tails_dense.Blocks(encoder, build.noise, b, first)
+        spent = delta_1 if blocks.pairs else 0.0
+        chances = tails_dense.bounds(blocks, p, delta_1, rule)
+        found.append(_by_pair(build.up(blocks.entries), chances, spent, build))
+    return found
+
+
+def _by_pair(entries, chances, delta_1, build):
+    """Rows with an entry and a probability for each pair of row and column."""
+    chances = np.where(entries > 0, chances, 0.0)
+    total = len(entries)
+
+    def log_moment(order):
+        return float(np.log1p(chances * np.expm1(order * entries)).sum(axis=1).max())
+
+    most = float(entries.sum(axis=1).max()), int((entries > 0).sum(axis=1).max())
+    step, size = build.grid(total, log_moment, float(entries.max()), most)
+    laws = build.start(total, total, step, size, float(chances.sum(axis=1).max()))
+    for column in range(entries.shape[1]):
+        used = np.flatnonzero(entries[:, column])
+        first, last = used[0], used[-1] + 1
+        laws.add(entries[first:last, column], bernoulli_numbers(chances[first:last, column]), first=first, last=last)
+    return build.finish(laws, np.ones(total), delta_1)

@@ -1,0 +1,270 @@
+"""The sum of the rows' losses from above, in a fixed amount of work.
+
+Where the contour closes late, as with rows that hardly ever hold a participation, one lattice is enough for
+an upper bound. All rows share one partition of the axis. A cell keeps its exact masses under both laws, and they
+are moved to the losses at its two ends (chords), and from there to the two lattice points beside each: the
+hockey-stick curve becomes a chord of itself twice, which lies above. One product of discrete Fourier transforms
+of the tilted masses composes the rows.
+
+Direction: what lies beyond the window counts as an infinite loss if it is large, and as the window's end if
+it is small. What wraps around the period only adds; what is above it is bounded by Chernoff and
+added, as is the rounding of the transforms.
+Cost: (cells x shifts + rows x lattice points), both capped: a tenth of a second for 64 rows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._base import validate as check
+from .._base.lazy_scipy import optimize, special
+from ..accounting.chernoff import log_kernel, saddle
+from ..accounting.floats import inside_floats
+from ..mixtures import EPS, log_sum_exp
+from ..results import NoBracketError
+
+_LARGEST_EXPONENT = 680.0  # of a likelihood ratio
+_CELLS, _POINTS = (3000, 12_000), (2**16, 2**18)  # of the partition and of the lattice: at least, and where that is cheap
+_WORK = 2**19  # entries of a table that is cheap
+_MOST_WORK = 40_000_000  # and that may be asked for at all
+_NARROWEST = 1e-8  # of the largest loss: a period that is shorter, or a larger tilt, would be lost in rounding
+_BLOCK = 8  # cells taken together to steer by
+_CUT = 1e-7  # of the delta that matters: what is cut may cost so much
+_LOW = -10.0  # below it P has mass 1e-23 at most, and nothing is lost if that is moved up
+_NEGLIGIBLE = math.log(1e-13)  # of the tilted law: what may lie outside the period
+_CLOSE = 3e-8  # relative, of an epsilon that is searched for
+_FAR_ABOVE = 6.0  # in log delta
+_SLOPE = 4.0  # weight of the loss's slope in the choice of cells
+
+
+class RowSum:
+    """The composed rows, one direction; a bound at every epsilon.
+
+    pairs : list of (Mixture, count), of one noise multiplier. least : the delta beside which others are nothing.
+    among : how many such sums share one budget of cells and points.
+    Raises NoBracketError where the shifts are too large, or the tables would be.
+    """
+
+    def __init__(self, pairs, direction, least, among=1):
+        pairs = [(mixture, count) for mixture, count in pairs if not mixture.is_trivial]
+        self.rounds = float(sum(count for _, count in pairs))
+        self.counts = np.array([float(count) for _, count in pairs])
+        if not pairs:
+            return
+        shifts, weights = _common(pairs)
+        cells, points = max(len(shifts), len(pairs)), len(pairs)
+        if cells * _CELLS[0] > _MOST_WORK or points * _POINTS[0] > _MOST_WORK:
+            raise NoBracketError("the rows are too many, or too different, for one lattice")
+        self.cells = min(max(_WORK // (cells * among), _CELLS[0]), _CELLS[1])
+        self.points = _POINTS[0] if points * among * _POINTS[1] > 4 * _WORK else _POINTS[1]
+        self.remove = check.side(direction) == "remove"
+        self._partition(shifts, weights, max(least * _CUT / self.rounds, 1e-300))
+
+    # -- one row
+
+    def _partition(self, shifts, weights, cut):
+        """Losses at the ends of cells, the first law's masses there, and what is cut off above."""
+        far = -float(special.ndtri_exp(math.log(cut)))
+        low, high = (_LOW if self.remove else -far), shifts[-1] + far
+        if float((shifts * (high - shifts / 2)).max()) > _LARGEST_EXPONENT:
+            raise NoBracketError("the rows' sensitivities are too large for one lattice")
+        u = _edges(low, high, shifts, weights, self.cells)
+        exponent = shifts * (u[:, None] - shifts / 2)
+        grown = np.expm1(exponent) @ weights  # R - 1
+        ratio = np.exp(exponent) @ weights
+        if not self.remove and not ratio.min() > 1e-290:
+            raise NoBracketError("the rows' losses are too large for one lattice")
+        # A small loss has its digits in R - 1, one far below 0 in R; a smaller one may be raised in P.
+        loss = np.where(grown > -0.5, np.log1p(np.maximum(grown, -0.5)), np.log(np.maximum(ratio, 1e-290))).T
+        tail = special.ndtr(-np.abs(u[:, None] - shifts))
+        above = u[:, None] > shifts
+        mass = np.abs(np.diff(tail, axis=0))
+        astride = above[1:] & ~above[:-1]
+        mass[astride] = (1 - tail[1:] - tail[:-1])[astride]
+        q = np.repeat(mass[:, :1], weights.shape[1], axis=1).T
+        excess = ((mass - mass[:, :1]) @ weights).T  # P - Q
+        at = np.expm1(loss)
+        # Q-mass that goes to the right end; both masses of the cell are kept.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            right = np.where(at[:, 1:] > at[:, :-1], (excess - q * at[:, :-1]) / (at[:, 1:] - at[:, :-1]), 0.5 * q)
+        right = np.clip(right, 0.0, q)
+        second = np.zeros_like(loss)  # Q-mass at the ends
+        second[:, 1:] += right
+        second[:, :-1] += q - right
+        if self.remove:
+            first, self.loss = second * np.exp(loss), loss
+            first[:, 0] += special.ndtr(low - shifts) @ weights
+            tails = special.ndtr(shifts - high) @ weights
+        else:
+            first, self.loss = second[:, ::-1], -loss[:, ::-1]
+            first[:, 0] += special.ndtr(-high)
+            tails = np.full(len(loss), special.ndtr(low))
+        # Losses so rare that all rows together hold less than the cut.
+        beyond = np.cumsum(first[:, ::-1], axis=1)[:, ::-1] + tails[:, None]
+        dropped = beyond <= cut
+        self.infinite = float(self.counts @ np.where(dropped, first, 0.0).sum(axis=1) + self.counts @ tails)
+        self.first = np.where(dropped, 0.0, first)
+        reach = float(np.abs(np.where(dropped, 0.0, self.loss)).max())
+        self.most = float(self.counts @ np.where(self.first > 0, self.loss, self.loss[:, :1]).max(axis=1))  # no sum exceeds it
+        self.reach = max(reach, 1e-290)
+        self.shift = 64 * EPS * self.rounds * min(reach, 1.0) + 8 * EPS * reach * self.rounds  # rounding of the losses
+        with np.errstate(divide="ignore"):
+            self.log_first = np.log(self.first)
+        # In blocks, to steer by: no bound rests on them.
+        blocks = np.arange(0, self.loss.shape[1], _BLOCK)
+        coarse = np.add.reduceat(self.first, blocks, axis=1)
+        means = np.add.reduceat(self.first * self.loss, blocks, axis=1) / np.maximum(coarse, 1e-300)
+        with np.errstate(divide="ignore"):
+            self._coarse = np.log(coarse), np.where(coarse > 1e-290, means, self.loss[:, blocks])
+
+    def _moments(self, c):
+        """(K, K', K'') of the sum at tilt c, to a few digits."""
+        log_mass, loss = self._coarse
+        logs = log_mass + c * loss
+        top = logs.max(axis=1, keepdims=True)
+        weights = np.exp(logs - top)
+        total = weights.sum(axis=1)
+        mean = (weights * loss).sum(axis=1) / total
+        variance = (weights * (loss - mean[:, None]) ** 2).sum(axis=1) / total
+        parts = top[:, 0] + np.log(total), mean, variance
+        return [float(self.counts @ part) for part in parts]
+
+    # -- the sum
+
+    def guess(self, epsilon):
+        """About the log of delta at `epsilon`, without what is cut: to steer a search, no bound."""
+        if not self.rounds or epsilon >= self.most:
+            return -math.inf
+        with np.errstate(over="ignore", invalid="ignore"):
+            c = saddle(self._moments, epsilon=epsilon)
+            return self._moments(c)[0] - c * epsilon + log_kernel(c)
+
+    def is_hopeless(self, epsilon, delta):
+        """Whether delta at `epsilon` is above `delta`; looked at only where it seems to be, by far."""
+        return self.guess(epsilon) > math.log(delta) + _FAR_ABOVE and self.delta(epsilon) > delta
+
+    @inside_floats()
+    def delta(self, epsilon):
+        """Upper bound of delta at `epsilon`."""
+        if not self.rounds:
+            return 0.0
+        at = epsilon - self.shift
+        if at >= self.most:
+            return self.infinite * (1 + 1e-9)
+        return self._composed(saddle(self._moments, epsilon=at))(at)
+
+    @inside_floats()
+    def epsilon(self, delta):
+        """An epsilon >= 0 at which delta is at most `delta`, the smallest up to 1e-7 of it."""
+        if not self.rounds:
+            return 0.0
+        if not self.infinite * (1 + 1e-9) < delta:
+            raise NoBracketError("what is cut is more than delta")
+        c = saddle(self._moments, log_delta=math.log(delta))
+        bound = self._composed(c)
+        if bound(-self.shift) <= delta:
+            return 0.0
+        low, high = 0.0, max((self._moments(c)[0] - math.log(delta) + log_kernel(c)) / c, 1e-12)
+        high = min(high, 2 * max(self.most + self.shift, 1e-12))
+        for _ in range(100):
+            if bound(high - self.shift) <= delta:
+                break
+            low, high = high, 2 * high
+        else:
+            raise NoBracketError("one lattice finds no epsilon")
+        high = self._root(bound, delta, low, high)
+        if high - self.shift >= self.most:
+            return high
+        # With the tilt that `delta` has there: so that the two answer each other, to rounding.
+        bound = self._composed(saddle(self._moments, epsilon=high - self.shift))
+        low, step = high, _CLOSE * high
+        while low > 0 and bound(low - self.shift) <= delta:
+            low, step = max(low - step, 0.0), 10 * step
+        return self._root(bound, delta, low, high) if low < high - 2 * _CLOSE * high else high
+
+    def _root(self, bound, delta, low, high):
+        """About the smallest number up to `high` at which `bound` is at most delta, as it is at `high`."""
+        gap = lambda e: math.log(max(bound(e - self.shift), 1e-320) / delta)
+        if gap(low) <= 0:
+            return low
+        high = min(high, float(optimize.brentq(gap, low, high, xtol=1e-300, rtol=_CLOSE)))
+        while bound(high - self.shift) > delta:  # at most a step or two: the root is as close
+            high *= 1 + _CLOSE
+        return high
+
+    def _composed(self, c):
+        """The function epsilon -> upper bound of delta, sharp near the saddle of c."""
+        c = min(c, 1 / (_NARROWEST * self.reach))
+        log_moment, mean, variance = self._moments(c)
+        (below, _), (above, order) = (self._outside(c, log_moment, mean, variance, side) for side in (-1, 1))
+        points, width = self.points, max(above - below, _NARROWEST * self.reach) / self.points
+        # The tilted lattice laws, each with sum one; the logs of their moments add up to `scale`, at c + order to `far`.
+        place = self.loss / width
+        index = np.floor(place)
+        share = np.clip(np.expm1((index - place) * width) / math.expm1(-width), 0.0, 1.0)  # of the P-mass, that goes up
+        logs = self.log_first + c * self.loss
+        top = logs.max(axis=1, keepdims=True)
+        masses = np.exp(logs - top)
+        down = masses * (1 - share) * np.exp(c * width * (index - place))
+        up = masses * share * np.exp(c * width * (index + 1 - place))
+        total = (down + up).sum(axis=1)
+        scale = float(self.counts @ (top[:, 0] + np.log(total)))
+        with np.errstate(divide="ignore"):
+            raised = order * width * index + np.logaddexp(np.log(down), np.log(up) + order * width)
+        far = float(self.counts @ (log_sum_exp(raised) - np.log(total)))
+        cell = index.astype(np.int64) % points
+        spectrum = None
+        for row in range(len(masses)):
+            law = np.bincount(cell[row], down[row], points) + np.bincount((cell[row] + 1) % points, up[row], points)
+            part = np.fft.rfft(law / total[row]) ** self.counts[row]
+            spectrum = part if spectrum is None else spectrum * part
+        law = np.maximum(np.fft.irfft(spectrum, points), 0.0)
+        start = math.floor(below / width)
+        law = np.roll(law, -(start % points))
+        sums = width * (start + np.arange(points))
+        # Rounding of the transforms, in each point; and the mass above the period.
+        error = 4 * EPS * (2 * self.rounds + 8 * math.log2(points) + 8 * len(masses))
+        lost = math.exp(min(far - order * above + 1e-9 * (1 + abs(far)), 0.0))
+
+        def bound(epsilon):
+            if epsilon >= self.most:
+                return self.infinite * (1 + 1e-9)
+            used = slice(int(np.searchsorted(sums, epsilon, "right")), None)
+            gap = sums[used] - epsilon
+            kernel = np.exp(-c * gap) * -np.expm1(-gap)
+            value = float(kernel @ law[used] + error * kernel.sum()) + lost
+            exponent = scale - c * epsilon + math.log(max(value, 1e-300)) + 4 * EPS * (abs(scale) + c * abs(epsilon)) + 1e-10
+            return min(math.exp(min(exponent, 0.0)) + self.infinite * (1 + 1e-9), 1.0)
+
+        return bound
+
+    def _outside(self, c, log_moment, mean, variance, side):
+        """(a sum beyond which the tilted law has next to nothing, on one side, by Chernoff; at which order)."""
+        spread, found = math.sqrt(max(variance, 1e-300)), []
+        for order in (np.geomspace(0.5, 30, 7) / spread).tolist():
+            log_far = self._moments(c + side * order)[0] - log_moment
+            # P[side * S > x] <= e^(log_far - order * x)
+            found.append(((log_far - _NEGLIGIBLE) / order, order))
+        place, order = min(found)
+        return side * max(place, side * mean + 1e-12 * spread), order
+
+
+def _common(pairs):
+    """(all shifts that occur, with 0 first; weights, shape (shifts, rows))."""
+    shifts = np.unique(np.concatenate([[0.0], *(mixture.shifts for mixture, _ in pairs)]))
+    weights = np.zeros((len(shifts), len(pairs)))
+    for row, (mixture, _) in enumerate(pairs):
+        weights[np.searchsorted(shifts, mixture.shifts), row] = mixture.probabilities
+    return shifts, weights
+
+
+def _edges(low, high, shifts, weights, cells):
+    """Ends of cells, closer where the steepest loss is steeper."""
+    coarse = np.linspace(low, high, 300)
+    terms = np.exp(shifts * (coarse[:, None] - shifts / 2))
+    slope = ((terms * shifts) @ weights / np.maximum(terms @ weights, 1e-300)).max(axis=1)
+    rate = 1 + _SLOPE * slope
+    place = np.append(0.0, np.cumsum((rate[1:] + rate[:-1]) / 2 * np.diff(coarse)))
+    return np.interp(np.linspace(0, place[-1], cells + 1), place, coarse)

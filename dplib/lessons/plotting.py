@@ -1,0 +1,153 @@
+"""The figure style of the book: one look for every chapter.
+
+`use_style()` sets it, `figure()` opens a figure of page width, `finish()` names
+the axes, `label_line()` writes a curve's name beside it.
+
+Curves differ by dash pattern and by brightness as well as by colour, so that a
+figure survives greyscale print and colour-blind readers. Faces are opaque and
+light, so that the same picture is readable on a light and on a dark page.
+
+Matplotlib is imported inside the functions: `import dplib` stays light.
+"""
+
+from __future__ import annotations
+
+from .._base import validate as check
+
+WIDTH = 5.6  # inches; about 730 pixels at DPI, so text stays legible when scaled to a phone
+DPI = 130
+FACE = "#ffffff"
+INK = "#1f2328"
+GRID = "#d8dce1"
+
+# (colour, dash pattern), ordered from the darkest to the lightest colour
+CURVES = (
+    ("#0b2f66", "solid"),
+    ("#b3261e", (0, (6, 2))),
+    ("#2f7d4f", (0, (1, 1.3))),
+    ("#a3620a", (0, (6, 2, 1.2, 2))),
+    ("#7a5ea8", (0, (3, 1.2, 1.2, 1.2, 1.2, 1.2))),
+)
+
+
+def use_style() -> None:
+    """Set Matplotlib's defaults to the book's figure style."""
+    import matplotlib
+    from cycler import cycler
+
+    colours = cycler(color=[colour for colour, _ in CURVES])
+    dashes = cycler(linestyle=[dash for _, dash in CURVES])
+    matplotlib.rcParams.update(
+        {
+            "figure.figsize": (WIDTH, 0.66 * WIDTH),
+            "figure.dpi": DPI,
+            "savefig.dpi": DPI,
+            "figure.facecolor": FACE,
+            "savefig.facecolor": FACE,
+            "savefig.transparent": False,
+            "figure.constrained_layout.use": True,
+            "axes.facecolor": FACE,
+            "axes.edgecolor": INK,
+            "axes.labelcolor": INK,
+            "axes.titlecolor": INK,
+            "axes.titlesize": 10.5,
+            "axes.titlelocation": "left",
+            "axes.labelsize": 10.5,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "axes.prop_cycle": colours + dashes,
+            "grid.color": GRID,
+            "grid.linewidth": 0.7,
+            "text.color": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
+            "xtick.labelsize": 9.5,
+            "ytick.labelsize": 9.5,
+            "font.family": "sans-serif",
+            "font.sans-serif": ["DejaVu Sans"],
+            "font.size": 10.5,
+            "lines.linewidth": 1.9,
+            "lines.markersize": 4.5,
+            "legend.fontsize": 9.5,
+            "legend.frameon": False,
+            "legend.handlelength": 3.2,
+        }
+    )
+
+
+def figure(rows: int = 1, columns: int = 1, *, height: float | None = None, **keywords):
+    """Open a figure of page width with a grid of panels.
+
+    Parameters
+    ----------
+    rows, columns : int >= 1
+        The grid of panels.
+    height : float > 0, optional
+        Height of the whole figure in inches; by default two thirds of the
+        width for one row and a little over two inches for each of several.
+    **keywords
+        Passed to `matplotlib.pyplot.subplots` (for example `sharex=True`).
+
+    Returns
+    -------
+    (Figure, Axes or array of Axes), as `matplotlib.pyplot.subplots` gives them.
+
+    >>> from dplib.lessons import plotting
+    >>> fig, axes = plotting.figure(1, 2)
+    >>> len(axes)
+    2
+    """
+    import matplotlib.pyplot as plt
+
+    for name, count in (("rows", rows), ("columns", columns)):
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            raise ValueError(f"{name} must be a whole number >= 1, got {count!r}")
+    if height is None:
+        height = 0.66 * WIDTH if rows == 1 else 2.3 * rows
+    height = check.real("height", height, above=0)
+    return plt.subplots(rows, columns, figsize=(WIDTH, height), **keywords)
+
+
+def curve(index: int) -> dict:
+    """Colour and dash pattern of the curve numbered `index`, as keyword arguments of `plot`."""
+    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(CURVES):
+        raise ValueError(f"index must be a whole number from 0 to {len(CURVES) - 1}, got {index!r}")
+    colour, dash = CURVES[index]
+    return {"color": colour, "linestyle": dash}
+
+
+def finish(ax, *, x=None, y=None, title: str = "", legend: str | None = None) -> None:
+    """Name both axes (with units) and, where given, add a title and a legend.
+
+    Parameters
+    ----------
+    x, y : axis labels. A label may be left out only where the panel shares that
+        axis with another one, which then carries it.
+    title : short text above the panel.
+    legend : the legend's place in Matplotlib's words ("upper left", ...).
+
+    Raises ValueError for a panel whose axis would have no name.
+    """
+    for name, text, shared in (
+        ("x", x, ax.get_shared_x_axes()),
+        ("y", y, ax.get_shared_y_axes()),
+    ):
+        if text is None and len(shared.get_siblings(ax)) > 1:
+            continue
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(
+                f"{name} must be a non-empty axis label (None only for a shared axis), got {text!r}"
+            )
+        ax.set(**{f"{name}label": text})
+    if title:
+        ax.set_title(title)
+    if legend is not None:
+        ax.legend(loc=legend)
+
+
+def label_line(ax, x, y, text, *, color=INK, shift=(4, 0), **keywords) -> None:
+    """Write `text` beside the data point (x, y), `shift` points away, in the curve's colour."""
+    options = {"va": "center", "ha": "left", "fontsize": 9.5, "annotation_clip": False} | keywords
+    ax.annotate(text, (x, y), xytext=shift, textcoords="offset points", color=color, **options)

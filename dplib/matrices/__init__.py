@@ -1,0 +1,199 @@
+"""Encoders: the matrices C of the mechanisms that release C x + z [M-0].
+
+Row t of x is what round t contributes; a record contributes a vector of norm at
+most 1 to each round in which it takes part. The noise z has independent entries
+of standard deviation sigma, the noise multiplier. It is *not* multiplied by a
+sensitivity: `dplib.sensitivity` computes that separately.
+
+An encoder is a frozen value that knows its structure, so that inner products of
+columns, inverses and noise are computed without the dense matrix:
+
+    identity(n)                        independent noise, DP-SGD
+    toeplitz(coefficients)             C[i, j] = coefficients[i - j]
+    optimal_counting(n, bands=None)    the square root of the prefix sums      [M-E]
+    buffered_linear_toeplitz(n, output_scale, buffer_decay)                   [N-BLT]
+    binary_tree(leaves)                sums over dyadic intervals, tall       [M-tree]
+    tree_restarts(rounds, leaves)      independent trees one after the other
+    dense(array, row_rounds=None)      any causal matrix
+
+Every encoder has
+
+    rows, columns        its shape; a column is a round
+    row_rounds           for each row the round (from 0) after which it is released
+    entries()            the dense array (refused when larger than 2 GiB)
+    multiply(x)          C x for x of shape (columns, ...)
+    solve(y)             the x of smallest squared error ||C x - y||, for y of shape (rows, ...);
+                         C^-1 y when C is square
+    gram()               C^T C, dense; gram_diagonal(lag) is one of its diagonals
+    column_norms()       shape (columns,)
+
+Entries are at least 0: amplification by Poisson sampling is proved for such encoders. For balls in
+bins `toeplitz` and `dense` also make encoders with entries of both signs, with `signed=True`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._base import validate as check
+from .encoders import MOST_ROUNDS, Dense, Encoder, SignedDense, Tree, check_size
+from .noise import NoiseStream
+from .toeplitz_encoders import BufferedToeplitz, Counting, SignedToeplitz, Toeplitz
+
+__all__ = [
+    "BufferedToeplitz",
+    "Counting",
+    "Dense",
+    "Encoder",
+    "NoiseStream",
+    "Toeplitz",
+    "Tree",
+    "binary_tree",
+    "buffered_linear_toeplitz",
+    "dense",
+    "identity",
+    "noise_stream",
+    "optimal_counting",
+    "prefix_sums",
+    "toeplitz",
+    "tree_restarts",
+]
+
+
+def identity(n) -> Toeplitz:
+    """C = I: independent noise in every round, as in DP-SGD. n : rounds, at least 1."""
+    n = check.whole("n", n, at_least=1, at_most=MOST_ROUNDS)
+    return Toeplitz(np.concatenate([[1.0], np.zeros(n - 1)]))
+
+
+def toeplitz(coefficients, signed=False) -> Toeplitz:
+    """C[i, j] = coefficients[i - j] for i >= j.
+
+    coefficients : shape (n,), the first above 0; pad with zeros for a banded encoder.
+    signed : whether the others may be below 0 [N-K]. Only `BallsInBins`, utility and noise take such encoders.
+    Raises ValueError or TypeError on anything else.
+    """
+    if check.flag("signed", signed):
+        return SignedToeplitz(coefficients)
+    _check_signs("coefficients", "be", coefficients)
+    return Toeplitz(coefficients)
+
+
+def optimal_counting(n, bands=None) -> Toeplitz:
+    """The square root of the prefix sums: f(0) = 1, f(k) = f(k - 1) (1 - 1/(2k)) [M-E].
+
+    n : rounds, at least 1. bands : None, or the number of coefficients kept, 1 to n (the rest are 0).
+    Without `bands` C C is all ones on and below the diagonal, and C^-1 has a closed form.
+
+    >>> import numpy as np
+    >>> from dplib import matrices
+    >>> table = matrices.optimal_counting(4).entries()
+    >>> table[:, 0].tolist()
+    [1.0, 0.5, 0.375, 0.3125]
+    >>> bool(np.allclose(table @ table, np.tril(np.ones((4, 4)))))
+    True
+    """
+    whole = Counting(n)
+    bands = whole.n if bands is None else check.whole("bands", bands, at_least=1, at_most=whole.n)
+    if bands == whole.n:
+        return whole
+    return Toeplitz(np.concatenate([whole.coefficients[:bands], np.zeros(whole.n - bands)]))
+
+
+def buffered_linear_toeplitz(n, output_scale, buffer_decay) -> BufferedToeplitz:
+    """First column 1, then sum_k output_scale[k] buffer_decay[k]^(i-1) for i = 1 .. n - 1 [N-BLT].
+
+    Parameters
+    ----------
+    n : rounds, at least 1.
+    output_scale : shape (buffers,), of either sign, such that no coefficient is below 0.
+    buffer_decay : shape (buffers,), each in [0, 1].
+        Both may hold conjugate pairs, one after the other, moduli of decays at most 1: a pair is a damped wave,
+        2 |s| |d|^(i-1) cos((i - 1) arg d + arg s), and is streamed with two real buffers.
+
+    Streaming needs `buffers` numbers per coordinate instead of all past rounds.
+    Raises ValueError or TypeError on bad input.
+    """
+    return BufferedToeplitz(n, output_scale, buffer_decay)
+
+
+def binary_tree(leaves) -> Tree:
+    """All sums over dyadic intervals of `leaves` rounds, a power of two [M-tree]."""
+    return Tree(leaves)
+
+
+def tree_restarts(rounds, leaves) -> Tree:
+    """One binary tree after the other: rounds / leaves trees with `leaves` rounds each.
+
+    leaves : a power of two that divides rounds. For another number of rounds, round it up: the
+    nodes that are never completed are simply not released, which costs no privacy.
+    """
+    rounds = check.whole("rounds", rounds, at_least=1, at_most=MOST_ROUNDS)
+    tree = Tree(leaves)
+    if rounds % tree.leaves:
+        raise ValueError(
+            f"leaves must divide rounds ({rounds}), or rounds be rounded up to a multiple of it; got {leaves!r}"
+        )
+    return Tree(tree.leaves, rounds // tree.leaves)
+
+
+def dense(array, row_rounds=None, signed=False) -> Dense:
+    """Any encoder that uses no later round than it may.
+
+    Parameters
+    ----------
+    array : shape (rows, columns). Without `row_rounds` it must be square and lower-triangular
+        with a diagonal above 0: row t is released after round t.
+    row_rounds : shape (rows,), whole numbers from 0 to columns - 1 that never decrease: the round
+        after which each row is released. No row may use a later round. Every column needs an entry other than 0.
+    signed : whether entries off the diagonal may be below 0 [N-K]. Only `BallsInBins`, utility and noise
+        take such encoders.
+
+    Raises ValueError or TypeError on anything else. Memory and time are those of dense matrices.
+    """
+    if check.flag("signed", signed):
+        return SignedDense(array, row_rounds)
+    _check_signs("array", "have entries", array)
+    return Dense(array, row_rounds)
+
+
+def prefix_sums(n):
+    """The workload A: all ones on and below the diagonal, so that A x are the sums of the first rounds."""
+    n = check.whole("n", n, at_least=1, at_most=MOST_ROUNDS)
+    check_size("n", n, n)
+    return np.tri(n)
+
+
+def noise_stream(encoder, shape, noise_multiplier, seed, estimate="dyadic") -> NoiseStream:
+    """Correlated noise, round by round, for a training loop: see `NoiseStream`.
+
+    Parameters
+    ----------
+    encoder : a square encoder or a tree.
+    shape : shape of one round's contribution, a whole number or a tuple of them; () for a scalar.
+    noise_multiplier : sigma > 0, the standard deviation of every entry of z.
+    seed : whole number at least 0. The generator is NumPy's PCG64: reproducible, not cryptographic.
+    estimate : for trees, "dyadic" (each prefix is the sum of its dyadic nodes) or "causal" (each node
+        is averaged with the ones below it, which lowers the variance at no cost in privacy).
+    """
+    encoder = check.encoder(encoder, signed=True)
+    shape = check.shape("shape", shape)
+    sigma = check.noise_multiplier(noise_multiplier)
+    seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
+    check.choice("estimate", estimate, ("dyadic", "causal"))
+    if estimate != "dyadic" and not isinstance(encoder, Tree):
+        raise ValueError(f"estimate must be 'dyadic' for an encoder that is no tree; got {estimate!r}")
+    return NoiseStream(encoder._recursion(shape, estimate), encoder.columns, shape, sigma, seed)
+
+
+def _check_signs(name, words, values):
+    """Refuse entries below 0, and say how they are allowed. What is no array of numbers is refused elsewhere."""
+    try:
+        values = np.asarray(values, float)
+    except (TypeError, ValueError, OverflowError):
+        return
+    if np.any(values < 0):
+        raise ValueError(
+            f"{name} must {words} at least 0; got {float(values[values < 0][0])!r} "
+            "(signed=True lifts this, for balls in bins)"
+        )

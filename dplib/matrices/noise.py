@@ -1,0 +1,235 @@
+"""Correlated noise in streaming form: what a training loop adds in each round.
+
+A recursion turns the fresh noise z of a round into w = (C^-1 z)_t, the noise to
+add to that round's sum; it knows its encoder's structure and keeps as little of
+the past as that allows. `NoiseStream` draws z, counts rounds, and can stop and go on.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from .._base import validate as check
+
+
+def _checksum(*arrays):
+    return format(zlib.crc32(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)), "08x")
+
+
+class Substitution:
+    """Toeplitz encoder: w_t = (z_t - sum_k c_k w_{t-k}) / c_0. Memory: bands - 1 rows."""
+
+    def __init__(self, coefficients, shape):
+        self.first, later = coefficients[0], coefficients[1:]
+        # A ring: slot (t mod bands - 1) holds w_t; two copies in a row need no index arithmetic.
+        self.twice = np.concatenate([later, later])[::-1].copy()
+        self.past = np.zeros((len(later), *shape))
+        self.name = f"Toeplitz {_checksum(coefficients)}"
+
+    def fresh_rows(self, _):
+        return 1
+
+    def step(self, t, z):
+        size = len(self.past)
+        if not size:
+            return z[0] / self.first
+        # Slot s holds the round (t - s) mod size rounds back, where 0 means size rounds.
+        start = (-t) % size
+        w = (z[0] - np.tensordot(self.twice[start : start + size], self.past, 1)) / self.first
+        self.past[t % size] = w
+        return w
+
+    def arrays(self):
+        return {"past": self.past}
+
+
+class DenseSubstitution:
+    """Dense lower-triangular encoder. Memory: every past row."""
+
+    def __init__(self, array, shape):
+        self.array = array
+        self.past = np.zeros((len(array), *shape))
+        self.name = f"dense {_checksum(array)}"
+
+    def fresh_rows(self, _):
+        return 1
+
+    def step(self, t, z):
+        w = (z[0] - np.tensordot(self.array[t, :t], self.past[:t], 1)) / self.array[t, t]
+        self.past[t] = w
+        return w
+
+    def arrays(self):
+        return {"past": self.past}
+
+
+def real_buffers(scale, decay):
+    """(scale, decay, turn, feed) of real buffers: output scale . s, and s <- decay s + turn s' + feed w.
+
+    s' is s with the two buffers of each conjugate pair exchanged: a pair, complex s and its conjugate, is kept as
+    (Re s, Im s). Real buffers have turn 0 and feed 1.
+    """
+    pair = decay.imag != 0
+    second = np.cumsum(pair) % 2 == 0
+    first, second = pair & ~second, pair & second
+    outputs = np.where(first, 2 * scale.real, np.where(second, 2 * scale.imag, scale.real))
+    # Of a pair the second has the conjugate: its imaginary parts are those of s with the other sign.
+    turn = np.where(pair, -decay.imag, 0.0)
+    return outputs, decay.real.copy(), turn, np.where(second, 0.0, 1.0)
+
+
+def exchanged(pairs):
+    """Indices that exchange the two members of each pair; pairs : whether an entry belongs to one."""
+    order = np.arange(len(pairs))
+    members = np.flatnonzero(pairs)
+    order[members] = members.reshape(-1, 2)[:, ::-1].ravel()
+    return order
+
+
+class Buffers:
+    """Buffered linear Toeplitz encoder: w = z - scale . s, s <- decay s + w. Memory: one row for each buffer."""
+
+    def __init__(self, scale, decay, shape):
+        column = lambda values: values.reshape(-1, *(1 for _ in shape))
+        self.scale, rate, turn, feed = real_buffers(scale, decay)
+        self.decay, self.turn, self.feed = column(rate), column(turn), column(feed)
+        self.order = exchanged(turn != 0) if np.any(turn) else None
+        self.buffers = np.zeros((len(scale), *shape))
+        self.name = f"buffers {_checksum(scale, decay)}"
+
+    def fresh_rows(self, _):
+        return 1
+
+    def step(self, _, z):
+        w = z[0] - np.tensordot(self.scale, self.buffers, 1)
+        if self.order is None:
+            self.buffers *= self.decay
+            self.buffers += w
+        else:
+            self.buffers = self.decay * self.buffers + self.turn * self.buffers[self.order] + self.feed * w
+        return w
+
+    def arrays(self):
+        return {"buffers": self.buffers}
+
+
+class DyadicSums:
+    """Tree encoder: the noise of a prefix sum is the sum over its dyadic nodes. Memory: height + 2 rows.
+
+    The open nodes are the digits of a binary counter: slot h is filled when bit h
+    of the number of rounds is set. w is the difference of two prefix sums in a row.
+    """
+
+    def __init__(self, leaves, shape, estimate):
+        self.leaves = leaves
+        self.averages = estimate == "causal"  # whether a node is averaged with what lies below it
+        self.name = f"trees with {leaves} leaves, {estimate}"
+        # One slot for each height, then the finished trees, then the last prefix sum.
+        self.sums = np.zeros((leaves.bit_length() + 1, *shape))
+
+    def fresh_rows(self, t):
+        ends = t % self.leaves + 1
+        return (ends & -ends).bit_length()
+
+    def step(self, t, z):
+        sums, carry = self.sums, z[0]
+        top = len(z) - 1
+        for height in range(1, top + 1):
+            if self.averages:
+                weight = 2.0**height / (2.0 ** (height + 1) - 1)
+                carry = weight * z[height] + (1 - weight) * (sums[height - 1] + carry)
+            else:
+                carry = z[height]
+            sums[height - 1] = 0.0
+        if (t + 1) % self.leaves:
+            sums[top] = carry
+        else:
+            sums[-2] += carry
+        prefix = sums[:-1].sum(axis=0)
+        w = prefix - sums[-1]
+        sums[-1] = prefix
+        return w
+
+    def arrays(self):
+        return {"sums": self.sums}
+
+
+class NoiseStream:
+    """Noise to add to the sum of each round, so that its prefix sums are those of the encoder.
+
+    Made by `matrices.noise_stream`. For a square encoder round t gets (C^-1 z)_t. For a tree it
+    gets the increment of the noise of the prefix sums, which are sums over dyadic nodes.
+
+        for t in range(stream.rounds):
+            noisy_sum = clipped_sum + next(stream)
+
+    The fresh noise z is drawn row by row in the order of the encoder's rows, so that a stream
+    gives the same numbers as `encoder.solve` on
+    `sigma * numpy.random.default_rng(seed).standard_normal((rows, *shape))`, up to rounding.
+
+    Memory, in rows of `shape`: bands - 1 for a Toeplitz encoder, one for each buffer, log2(leaves) + 2
+    for trees, all rounds for dense encoders. `state` is a copy of it, and `restore` goes on from
+    there with identical numbers.
+    """
+
+    def __init__(self, recursion, rounds, shape, noise_multiplier, seed):
+        self._recursion = recursion
+        self._generator = np.random.default_rng(seed)
+        self.rounds = rounds
+        self.shape = shape
+        self.noise_multiplier = noise_multiplier
+        self.round = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        """The noise of the next round, an array of `shape`; StopIteration after the last round."""
+        if self.round >= self.rounds:
+            raise StopIteration
+        fresh = self._recursion.fresh_rows(self.round)
+        z = self.noise_multiplier * self._generator.standard_normal((fresh, *self.shape))
+        w = self._recursion.step(self.round, z)
+        self.round += 1
+        return w
+
+    @property
+    def memory_rows(self) -> int:
+        """How many rows of `shape` the state holds."""
+        return sum(len(array) for array in self._recursion.arrays().values())
+
+    def state(self) -> dict:
+        """Everything that the coming rounds depend on, as copies: plain numbers, text and arrays."""
+        return {
+            **self._label(),
+            "round": self.round,
+            "generator": self._generator.bit_generator.state,
+            **{name: array.copy() for name, array in self._recursion.arrays().items()},
+        }
+
+    def restore(self, state):
+        """Go on from a `state` of a stream with the same encoder, shape and noise.
+
+        Raises TypeError when it is no such dictionary and ValueError when it belongs to another stream.
+        """
+        arrays = self._recursion.arrays()
+        wanted = {*self._label(), "round", "generator", *arrays}
+        if not isinstance(state, dict) or not wanted <= set(state):
+            raise TypeError(f"state must be a dictionary with the keys {sorted(wanted)}; got {type(state).__name__}")
+        for name, mine in self._label().items():
+            if state[name] != mine:
+                raise ValueError(f"state must belong to a stream with {name} = {mine!r}; got {state[name]!r}")
+        self.round = check.whole("state['round']", state["round"], at_least=0, at_most=self.rounds)
+        self._generator.bit_generator.state = state["generator"]
+        for name, array in arrays.items():
+            array[...] = state[name]
+
+    def _label(self):
+        return {
+            "encoder": self._recursion.name,
+            "rounds": self.rounds,
+            "shape": self.shape,
+            "noise_multiplier": self.noise_multiplier,
+        }

@@ -1,0 +1,309 @@
+"""Lower-triangular Toeplitz encoders: a column of coefficients is the whole matrix.
+
+The public face is `matrices`, which makes them and describes their interface.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from .._base import validate as check
+from . import noise
+from .encoders import LARGEST_ENTRY, MOST_ROUNDS, Encoder, check_size, finite, locked, right_side
+
+# Up to here a Toeplitz system is solved by substitution; beyond, by an inverse series.
+_SUBSTITUTION = 2048
+_FEW_BANDS = 64
+_WORST_CONDITION = 1e9
+_NOTHING = 1e-290
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Toeplitz(Encoder):
+    """A lower-triangular Toeplitz encoder: C[i, j] = coefficients[i - j] for i >= j.
+
+    Parameters
+    ----------
+    coefficients : shape (n,), the first column, 0 to 1e100; the first entry above 0 (at least 1e-100).
+
+    Cost: `multiply` and `solve` take time n * bands for few bands, n log n in general.
+    Accuracy: for up to 64 bands or 2048 rounds `solve` is a substitution, backward stable.
+    Beyond, it multiplies by the inverse series and refines once: the error is at most about
+    1e-15 times the sums of |coefficients| and |inverse coefficients| times max |y|, and
+    refused with a ValueError where that product of sums exceeds 1e9. An inverse that grows
+    beyond the range of floats is refused too.
+    """
+
+    coefficients: np.ndarray
+
+    def __post_init__(self):
+        values = check.vector("coefficients", self.coefficients, at_least=self._smallest, at_most=LARGEST_ENTRY)
+        if not values[0] >= 1 / LARGEST_ENTRY:
+            raise ValueError(f"coefficients must start with a number above 0 (1e-100); got {float(values[0])!r}")
+        object.__setattr__(self, "coefficients", locked(values))
+
+    @property
+    def columns(self) -> int:
+        return len(self.coefficients)
+
+    @cached_property
+    def bands(self) -> int:
+        """How many leading coefficients there are up to the last that is not 0."""
+        return int(np.flatnonzero(self.coefficients)[-1]) + 1
+
+    @cached_property
+    def inverse_coefficients(self):
+        """First column of C^-1, which is lower-triangular Toeplitz too."""
+        return locked(finite(_inverse_series(self.coefficients, self.bands)))
+
+    @property
+    def prefix_coefficients(self):
+        """First column of A C^-1, the decoder of the prefix sums."""
+        return np.cumsum(self.inverse_coefficients)
+
+    def entries(self):
+        check_size("entries", self.rows, self.columns)
+        return _toeplitz(self.coefficients)
+
+    def multiply(self, x):
+        x, shape = right_side("x", x, self.columns)
+        if self.bands <= _FEW_BANDS:
+            return _few_bands(self.coefficients[: self.bands], x).reshape(shape)
+        return _convolve(self.coefficients, x).reshape(shape)
+
+    def solve(self, y):
+        y, shape = right_side("y", y, self.rows)
+        if self.bands <= _FEW_BANDS or self.columns <= _SUBSTITUTION:
+            return finite(_substitute(self.coefficients[: self.bands], y)).reshape(shape)
+        inverse = self.inverse_coefficients
+        condition = np.sum(np.abs(self.coefficients)) * np.sum(np.abs(inverse))
+        if condition > _WORST_CONDITION:
+            raise ValueError(
+                f"encoder must have a condition number of at most {_WORST_CONDITION:g} to be solved beyond "
+                f"{_SUBSTITUTION} rounds and {_FEW_BANDS} bands; got {condition:.3g}"
+            )
+        x = _convolve(inverse, y)
+        x += _convolve(inverse, y - _convolve(self.coefficients, x))
+        return x.reshape(shape)
+
+    def gram_diagonal(self, lag):
+        """Inner products of columns i and i + lag, for i = 0 .. n - 1 - lag; time O(n)."""
+        c, lag = self.coefficients, self._lag(lag)
+        return np.cumsum(c[: len(c) - lag] * c[lag:])[::-1]
+
+    def _recursion(self, shape, _):
+        return noise.Substitution(self.coefficients[: self.bands], shape)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SignedToeplitz(Toeplitz):
+    """A lower-triangular Toeplitz encoder with coefficients of both signs; made by `toeplitz`."""
+
+    signed = True
+    _smallest = -LARGEST_ENTRY
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counting(Toeplitz):
+    """The square root of the prefix sums, C C = A, for n rounds [M-E]; made by `optimal_counting`."""
+
+    n: int
+    coefficients: np.ndarray = field(init=False)
+
+    def __post_init__(self):
+        n = check.whole("n", self.n, at_least=1, at_most=MOST_ROUNDS)
+        object.__setattr__(self, "n", n)
+        object.__setattr__(self, "coefficients", locked(_counting_column(n)))
+
+    @cached_property
+    def inverse_coefficients(self):
+        k = np.arange(1, self.n)
+        return locked(np.cumprod(np.concatenate([[1.0], (2 * k - 3) / (2 * k)])))
+
+    @property
+    def prefix_coefficients(self):
+        return self.coefficients  # A C^-1 = C
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BufferedToeplitz(Toeplitz):
+    """First column 1, then sum_k output_scale[k] buffer_decay[k]^(i-1) [N-BLT].
+
+    Parameters as for `buffered_linear_toeplitz`, which makes it. `multiply` and `solve`
+    take time n * buffers and need no other row than the present one: the buffers are
+    the whole state. The inverse is of the same form, with `inverse_scale`, at most 0,
+    and `inverse_decay`. Where an output scale is below 0, or a pair of buffers complex, the two may be
+    complex, in conjugate pairs, and `solve` works as for other Toeplitz encoders.
+    """
+
+    n: int
+    output_scale: np.ndarray
+    buffer_decay: np.ndarray
+    coefficients: np.ndarray = field(init=False)
+
+    def __post_init__(self):
+        n = check.whole("n", self.n, at_least=1, at_most=MOST_ROUNDS)
+        scale, decay = _checked_buffers(self.output_scale, self.buffer_decay)
+        values = {"n": n, "output_scale": locked(scale), "buffer_decay": locked(decay)}
+        column = _buffered_column(n, scale, decay)
+        if np.any(column < 0):
+            lag = int(np.argmax(column < 0))
+            raise ValueError(
+                "output_scale must give coefficients of at least 0, the sums of output_scale * buffer_decay^(i-1); "
+                f"got {float(column[lag])!r} for i = {lag}"
+            )
+        values["coefficients"] = locked(column)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def _inverse(self):
+        """Eigenvalues of diag(decay) - v v^T, v = sqrt(scale): those of the state matrix of C^-1.
+
+        C^-1 feeds x = y - scale . s back into s' = decay s + x. With s = t / v the
+        state matrix is symmetric, so that the eigenvalues are real and computed stably.
+        """
+        if self._mixed:
+            # diag(decay) - ones scale^T, which is not symmetric.
+            decay, vectors = np.linalg.eig(np.diag(self.buffer_decay) - self.output_scale)
+            scale = -(self.output_scale @ vectors) * np.linalg.solve(vectors, np.ones(len(decay)))
+            return locked(scale), locked(decay)
+        v = np.sqrt(self.output_scale)
+        decay, vectors = np.linalg.eigh(np.diag(self.buffer_decay) - np.outer(v, v))
+        return locked(-((v @ vectors) ** 2)), locked(decay)
+
+    @property
+    def _mixed(self):
+        return np.iscomplexobj(self.buffer_decay) or bool(np.any(self.output_scale < 0))
+
+    @property
+    def inverse_scale(self):
+        return self._inverse[0]
+
+    @property
+    def inverse_decay(self):
+        return self._inverse[1]
+
+    @cached_property
+    def inverse_coefficients(self):
+        if self._mixed:
+            return locked(finite(_inverse_series(self.coefficients, self.bands)))
+        return locked(finite(_buffered_column(self.columns, *self._inverse)))
+
+    def multiply(self, x):
+        if np.iscomplexobj(self.buffer_decay):
+            return super().multiply(x)
+        x, shape = right_side("x", x, self.columns)
+        return _run_buffers(self.output_scale, self.buffer_decay, x).reshape(shape)
+
+    def solve(self, y):
+        if self._mixed:
+            return super().solve(y)
+        y, shape = right_side("y", y, self.rows)
+        return finite(_run_buffers(*self._inverse, y)).reshape(shape)
+
+    def _recursion(self, shape, _):
+        return noise.Buffers(self.output_scale, self.buffer_decay, shape)
+
+
+# --- helpers -------------------------------------------------------------------------------------------
+
+
+def _toeplitz(column):
+    from scipy.linalg import toeplitz as full
+
+    return full(column, np.zeros(len(column)))
+
+
+def _few_bands(coefficients, x):
+    result = coefficients[0] * x
+    for lag, value in enumerate(coefficients[1:], start=1):
+        if value:
+            result[lag:] += value * x[:-lag]
+    return result
+
+
+def _convolve(column, x):
+    """Lower-triangular Toeplitz product by FFT; error about 1e-16 ||column||_2 ||x||_2."""
+    size = 1 << (2 * len(column) - 1).bit_length()
+    transform = np.fft.rfft(column, size)[:, None] * np.fft.rfft(x, size, axis=0)
+    return np.fft.irfft(transform, size, axis=0)[: len(column)]
+
+
+def _substitute(coefficients, y):
+    """Forward substitution with a banded lower-triangular Toeplitz matrix."""
+    from scipy.linalg.lapack import dtbtrs
+
+    if not y.size:
+        return y.copy()
+    band = np.repeat(coefficients[:, None], len(y), axis=1)
+    return np.ascontiguousarray(dtbtrs(band, y, uplo="L")[0])
+
+
+def _inverse_series(column, bands):
+    """Reciprocal power series: substitution first, then Newton steps that double its length."""
+    n = len(column)
+    if bands <= _FEW_BANDS or n <= _SUBSTITUTION:
+        return _substitute(column[:bands], np.eye(n, 1))[:, 0]
+    inverse = _substitute(column[: min(bands, _SUBSTITUTION)], np.eye(_SUBSTITUTION, 1))[:, 0]
+    while len(inverse) < n:
+        known, wanted = len(inverse), min(2 * len(inverse), n)
+        padded = np.concatenate([inverse, np.zeros(wanted - known)])[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):  # only where the inverse grows; its caller looks
+            excess = _convolve(column[:wanted], padded)
+            excess[:known] = 0.0
+            inverse = np.concatenate([inverse, -_convolve(padded[:, 0], excess)[known:, 0]])
+    return inverse
+
+
+def _counting_column(n):
+    return np.cumprod(np.concatenate([[1.0], 1 - 1 / (2 * np.arange(1, n))]))
+
+
+def _checked_buffers(output_scale, buffer_decay):
+    """(output scales, decays): two real arrays, or two complex ones in conjugate pairs."""
+    scale, decay = check.vector_or_complex("output_scale", output_scale), check.vector_or_complex("buffer_decay", buffer_decay)
+    if len(scale) != len(decay):
+        raise ValueError(f"buffer_decay must have one entry per output_scale ({len(scale)}); got {len(decay)}")
+    if not (np.any(scale.imag) or np.any(decay.imag)):
+        scale = check.vector("output_scale", scale.real, at_least=-LARGEST_ENTRY, at_most=LARGEST_ENTRY)
+        return scale, check.vector("buffer_decay", decay.real, at_least=0, at_most=1)
+    check.vector("the moduli of output_scale", np.abs(scale), at_most=LARGEST_ENTRY)
+    check.vector("the moduli of buffer_decay", np.abs(decay), at_most=1)
+    place = 0
+    while place < len(decay):
+        here, pair = f"at {place}", decay[place].imag != 0
+        if not pair and decay[place].real < 0:
+            raise ValueError(f"buffer_decay must be at least 0 where it is real; got {decay[place].real!r} {here}")
+        if not pair and scale[place].imag != 0:
+            raise ValueError(f"output_scale must be real where buffer_decay is; got {complex(scale[place])!r} {here}")
+        for name, values in (("buffer_decay", decay), ("output_scale", scale)):
+            if pair and not (place + 1 < len(values) and values[place + 1] == values[place].conjugate()):
+                raise ValueError(
+                    f"{name} must hold the conjugate right after each member of a complex pair; "
+                    f"got {complex(values[place])!r} {here} without it"
+                )
+        place += 1 + pair
+    return scale.astype(complex), decay.astype(complex)
+
+
+def _buffered_column(n, scale, decay):
+    """1, then sum_k scale_k decay_k^(i-1) for i = 1 .. n - 1."""
+    column = np.ones(n)
+    with np.errstate(over="ignore", under="ignore"):  # only an inverse can grow, and its caller looks
+        column[1:] = sum(s * d ** np.arange(n - 1.0) for s, d in zip(scale, decay)).real
+    column[np.abs(column) < _NOTHING] = 0.0  # differences of numbers of the smallest size have no sign
+    return column
+
+
+def _run_buffers(scale, decay, x):
+    """x_t + sum_k scale_k s_k with s_k <- decay_k s_k + x_t: one bidiagonal system for each buffer."""
+    result = x.copy()
+    for weight, rate in zip(scale, decay):
+        sums = _substitute(np.array([1.0, -rate]), x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            result[1:] += weight * sums[:-1]
+    return result

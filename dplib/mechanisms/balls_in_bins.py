@@ -1,0 +1,283 @@
+"""The mechanism `BallsInBins`: correlated noise, where every record joins one random batch in each epoch.
+
+It knows its Gram matrix and which accountant was asked for; `exact`, `montecarlo`
+and `certified` do the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from dataclasses import dataclass
+
+from .. import balls_in_bins
+from .._base import validate as check
+from ..balls_in_bins import certified as _certified
+from ..balls_in_bins import exact as _exact_bins
+from ..balls_in_bins import gram as _bins
+from ..balls_in_bins import tuple_sampler
+from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd
+
+METHODS = ("auto", "exact", "estimate", "certificate")
+FAILURE = 1e-9  # of a certificate, at most
+_SEARCH_SHARE = 1e-3  # of delta, at most, that a search spends on its failures
+# Norm of a mode in units of the noise: beyond it privacy losses are in the thousands.
+_HOPELESS = 100.0
+
+
+@dataclass(frozen=True)
+class BallsInBins:
+    """A matrix mechanism with balls-in-bins batches: releases C x + z [N-3.1], [N-3.2].
+
+    Every record picks one of the b batches of an epoch at random, once, and takes part in that batch in every epoch.
+
+    Parameters
+    ----------
+    encoder : C, made by `dplib.matrices`, with batches_per_epoch * epochs columns (rounds).
+    noise_multiplier : sigma > 0, standard deviation of z over the clip norm (*not* over a column norm of C).
+    batches_per_epoch : b, from 1 to 8192.
+    epochs : E >= 1.
+    non_adaptive : False for the modes of |C|, valid for adaptive training. True for those of C
+        itself, which may have entries of both signs: valid only where no contribution depends on
+        what was released before, and only if no entry of C^T C is below 0 [N-K].
+
+    Guarantee: a mixture of b shifted Gaussians against the unshifted one dominates every such run, in both
+    directions, for adding, removing or zeroing out one record [N-3.2]. What `delta` and `epsilon` return
+    depends on the method:
+
+        "exact"        a Bracket, without sampling; where the modes are equal (b = 1), or orthogonal
+                       and of equal norm (C = I) [A-16]
+        "estimate"     an Estimate from lines [A-17]: not a guarantee
+        "certificate"  a Certificate: an upper bound that fails with a stated probability [A-15]
+        "auto"         exact where it exists, else an estimate
+
+    Raises ValueError or TypeError on bad input. Cost: the Gram matrix O(n b) for Toeplitz encoders; then
+    tenths of a second for an estimate, seconds for a certificate, for any number of rounds and any delta.
+
+    >>> from dplib import BallsInBins, matrices
+    >>> encoder = matrices.optimal_counting(64, bands=4)
+    >>> training = BallsInBins(encoder, noise_multiplier=6.0, batches_per_epoch=16, epochs=4)
+    >>> guess = training.epsilon(delta=1e-5)
+    >>> print(f"about {guess.value:.1f}: an {type(guess).__name__}, no guarantee")
+    about 0.7: an Estimate, no guarantee
+    >>> independent = BallsInBins(matrices.identity(64), noise_multiplier=6.0, batches_per_epoch=16, epochs=4)
+    >>> type(independent.epsilon(delta=1e-5)).__name__
+    'Bracket'
+    """
+
+    encoder: object
+    noise_multiplier: float
+    batches_per_epoch: int
+    epochs: int
+    non_adaptive: bool = False
+
+    def __post_init__(self):
+        check.noise_multiplier(self.noise_multiplier)
+        # Checks the other arguments, and is needed by everything.
+        object.__setattr__(self, "_gram", _bins.gram(*self._scheme))
+
+    @property
+    def _scheme(self):
+        return self.encoder, self.batches_per_epoch, self.epochs, self.non_adaptive
+
+    def gram(self):
+        """Inner products of the modes at noise multiplier 1, shape (batches_per_epoch, batches_per_epoch)."""
+        return self._gram.copy()
+
+    def delta(
+        self,
+        epsilon,
+        direction="both",
+        method="auto",
+        *,
+        seed=0,
+        samples=None,
+        failure_probability=None,
+    ) -> Bracket | Estimate | Certificate:
+        """delta at `epsilon` >= 0: a Bracket, an Estimate or a Certificate (see the class).
+
+        direction : "remove", "add" or "both" (the larger: remove [C-9m]).
+        method : "auto", "exact", "estimate" or "certificate".
+        seed : of the draws, a whole number at least 0; the same seed gives the same answer.
+        samples : lines of an estimate (None: until its standard error is 1%, or 65,536; its `method` says where they
+            were too few), or tuples of a certificate (None: 2^17).
+        failure_probability : of a certificate, in (0, 1). None: 1e-9, or a tenth of delta where that is less. The
+            certificate proves one claim, "delta is at most ...", if the claim was fixed before the draws [N-2.1].
+
+        Raises ValueError or TypeError on bad input, also where method="exact" has no exact accountant, or where
+        the samples are too few for a certificate; NoBracketError where no useful bound can be computed.
+        """
+        epsilon = check.epsilon(epsilon)
+        ask = _Request(direction, method, seed, samples, failure_probability)
+        gram = self._scaled(self._gram)
+        if (found := ask.exact(_exact_bins.bracket, gram, epsilon)) is not None:
+            return found
+        if method != "certificate":
+            return balls_in_bins.estimate(gram, epsilon, direction, samples=ask.samples, seed=ask.seed)
+        failure = ask.failure_probability
+        if failure is None:
+            rough = balls_in_bins.estimate(gram, epsilon, direction, relative_error=0.1, seed=ask.seed)
+            failure = min(FAILURE, rough.value / 10)
+        with self._naming_the_noise():
+            return balls_in_bins.certify(self._upper_gram(), epsilon, direction, **ask.sampling(failure))
+
+    def epsilon(
+        self,
+        delta,
+        direction="both",
+        method="auto",
+        *,
+        seed=0,
+        samples=None,
+        failure_probability=None,
+    ) -> Bracket | Estimate | Certificate:
+        """The smallest epsilon >= 0 at `delta` in (0, 1): a Bracket, an Estimate or a Certificate (see the class).
+
+        Arguments and errors as for `delta`. A certificate is the smallest of a few candidates at which
+        delta - failure_probability was certified, each with fresh samples and its part of the failure probability. A
+        run that depends on it is (epsilon, delta)-DP, the search included: its failures are paid for out of delta
+        [N-2.1s]. failure_probability must be below delta, and is min(1e-9, delta / 1000) where none is given.
+        """
+        delta = check.delta(delta)
+        ask = _Request(direction, method, seed, samples, failure_probability)
+        failure = ask.failure_for(delta)
+        gram = self._scaled(self._gram)
+        if (found := ask.exact(_exact_bins.epsilon_bracket, gram, delta)) is not None:
+            return found
+        if method != "certificate":
+            return balls_in_bins.estimate_epsilon(gram, delta, direction, samples=ask.samples, seed=ask.seed)
+        with self._naming_the_noise():
+            return _certified.smallest_epsilon(self._upper_gram(), delta, ask.side, **ask.sampling(failure))
+
+    def release(self, epsilon, delta, *, threshold=None, most_samples=balls_in_bins.MOST_SAMPLES, seed=1):
+        """Estimate-Verify-Release for this mechanism [N-2.1]: arguments and answer of `montecarlo.release`."""
+        return balls_in_bins.release(
+            self._scaled(self._gram),
+            epsilon,
+            delta,
+            threshold=threshold,
+            most_samples=most_samples,
+            seed=seed,
+        )
+
+    def certified(
+        self,
+        epsilon,
+        delta,
+        direction="both",
+        *,
+        seed=0,
+        samples=None,
+        failure_probability=None,
+    ):
+        """(the mechanism with the smallest noise that certifies the target, its Certificate of delta) [A-15].
+
+        Arguments as for `epsilon`. The noise is the smallest of a few candidates, a little above the estimated one,
+        that was certified with fresh samples; each candidate has its part of the failure probability. The upper end
+        and the failure probability of the Certificate add up to at most `delta`: that is why running the mechanism
+        is (epsilon, delta)-DP, the search included [N-2.1s]. An error is an outcome of the search, too: to search
+        again with another seed or with more samples is to search twice, and each search has to get its part of delta.
+        """
+        ask = _Request(direction, "certificate", seed, samples, failure_probability)
+        return self._certified(check.epsilon(epsilon), check.delta(delta), ask)
+
+    def _certified(self, epsilon, delta, ask):
+        noise, certificate = _certified.smallest_noise(
+            _bins.gram_upper(*self._scheme), epsilon, delta, ask.side, **ask.sampling(ask.failure_for(delta))
+        )
+        return dataclasses.replace(self, noise_multiplier=UpperEnd(noise)), certificate
+
+    def _calibrated(self, epsilon, delta, direction, method, **sampling):
+        """What `calibrate` returns for this mechanism; sampling: the other arguments of `certified`."""
+        ask = _Request(direction, method, **sampling)
+        if method == "certificate":
+            return self._certified(epsilon, delta, ask)[0]
+        if method != "estimate" and _exact_bins.kind(self._gram) is not None:
+            noise = UpperEnd(_exact_bins.noise_multiplier(self._gram, epsilon, delta, ask.side))
+        else:
+            ask.refuse_exact()
+            noise = balls_in_bins.estimate_noise(
+                self._gram, epsilon, delta, direction, samples=ask.samples, seed=ask.seed
+            ).value
+        return dataclasses.replace(self, noise_multiplier=noise)
+
+    def _upper_gram(self):
+        return self._scaled(_bins.gram_upper(*self._scheme))
+
+    @contextlib.contextmanager
+    def _naming_the_noise(self):
+        """Modes that are too long are refused in the words of this class."""
+        try:
+            yield
+        except tuple_sampler.OutOfRange:
+            raise ValueError(
+                f"noise_multiplier must be larger for a certificate in double precision; got {self.noise_multiplier!r} "
+                f"(the largest mode has the norm {self._longest():.3g} in units of the noise)"
+            ) from None
+
+    def _longest(self):
+        return math.sqrt(float(self._gram.max())) / self.noise_multiplier
+
+    def _scaled(self, gram):
+        if self._longest() > _HOPELESS:
+            raise NoBracketError(
+                f"noise_multiplier = {self.noise_multiplier!r} is too small for any guarantee: the largest mode has "
+                f"the norm {self._longest():.3g} in units of the noise"
+            )
+        return gram / self.noise_multiplier / self.noise_multiplier
+
+
+class _Request:
+    """What both questions have in common, checked."""
+
+    def __init__(self, direction, method, seed, samples, failure_probability):
+        self.side = check.side(direction)
+        self.method = check.choice("method", method, METHODS)
+        self.seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
+        self.samples = samples
+        if samples is not None:
+            least = balls_in_bins.FEWEST_TUPLES if method == "certificate" else 2
+            self.samples = check.whole("samples", samples, at_least=least, at_most=balls_in_bins.MOST_SAMPLES)
+        self.failure_probability = failure_probability
+        if failure_probability is not None:
+            self.failure_probability = check.real(
+                "failure_probability", failure_probability, above=0, below=1
+            )
+            if method != "certificate":
+                raise ValueError(f"failure_probability goes with method='certificate' only; got method={method!r}")
+
+    def failure_for(self, delta):
+        """The failure probability of a search for what satisfies `delta`; it is taken off delta [N-2.1s]."""
+        if self.failure_probability is None:
+            return min(FAILURE, _SEARCH_SHARE * delta)
+        return check.real("failure_probability", self.failure_probability, above=0, below=delta)
+
+    def sampling(self, failure_probability):
+        """The arguments of every certificate."""
+        return {
+            "samples": self.samples or balls_in_bins.TUPLES,
+            "failure_probability": failure_probability,
+            "seed": self.seed,
+        }
+
+    def exact(self, question, gram, target):
+        """The exact answer, or None where another method is to give it."""
+        if self.method not in ("auto", "exact"):
+            return None
+        if _exact_bins.kind(gram) is None:
+            self.refuse_exact()
+            return None
+        try:
+            return question(gram, target, self.side)
+        except NoBracketError:
+            if self.method == "exact":
+                raise
+            return None
+
+    def refuse_exact(self):
+        if self.method == "exact":
+            raise ValueError(
+                "method must be 'auto', 'estimate' or 'certificate' for this encoder: an exact accountant exists only "
+                "where the modes are all equal, or orthogonal and of equal norm (C = I); got 'exact'"
+            )

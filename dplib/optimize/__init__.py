@@ -1,0 +1,415 @@
+"""The encoder of a family with the smallest error at a privacy target, under balls-in-bins batching.
+
+Minimised is log sigma(C) + log error(C), or a function of one's own of (C, sigma): sigma is the noise multiplier that
+(epsilon, delta) asks for, error that of the prefix sums at noise 1. With delta kept, a change of the Gram matrix G of
+the modes changes sigma by [N-grad]
+
+    d log sigma = <S, dG> / (2 <S, G>),     S = E_Q[pi pi^T | Y = epsilon],
+
+pi the posterior of the bins: an average over the crossings of the lines of `importance_sampling` [A-17], so that a
+few hundred lines with fixed random numbers make a smooth function with its gradient, and L-BFGS-B does the rest.
+The result is validated on fresh samples. Its noise multiplier is an estimate: `calibrate` with
+method="certificate" turns it into a guarantee.
+
+>>> import dplib
+>>> from dplib.optimize import optimize
+>>> found = optimize("toeplitz", epsilon=2.0, delta=1e-3, batches_per_epoch=4, epochs=2)
+>>> safe = dplib.calibrate(found.mechanism(), epsilon=2.0, delta=1e-3, method="certificate", samples=2**16)
+>>> bool(found.noise_multiplier < safe.noise_multiplier < 1.05 * found.noise_multiplier)
+True
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import matrices
+from .._base import random_blocks
+from .._base import validate as check
+from .._base.checkpoints import bar
+from .._base.lazy_scipy import optimize as scipy_optimize
+from ..balls_in_bins import importance_sampling
+from ..mechanisms.balls_in_bins import BallsInBins
+from ..results import NoBracketError
+from . import families, objectives, slopes
+from .moving_lines import MovingLines
+from .signed_buffers import FEWEST, Dipped, Waved
+
+_LINES = 512
+_MOST_LINES = 2**17
+_PASSES = 3  # of L-BFGS-B, each with lines drawn for the encoder at which the last one ended
+_GAIN = 2e-4  # a pass that gains less (relative) is the last
+_ROOT = 1e-3  # of log delta: Newton's next step is then exact to the square of it
+_NEWTON = 6  # steps, before the interval between the ends is halved
+_BEYOND = 500.0  # logarithm of an error that is none
+_STREAM, _SLOPE_STREAM = 9, 10  # first keys of the random streams
+_VALIDATION = 0.005  # standard error of delta, relative
+_LARGEST_SEED = 2**62
+
+
+class Objective(float):
+    """The error of the optimised encoder at its noise multiplier, with `standard_error`: both from fresh samples."""
+
+    standard_error: float
+
+    def __new__(cls, value, standard_error):
+        result = super().__new__(cls, value)
+        result.standard_error = float(standard_error)
+        return result
+
+    def __getnewargs__(self):
+        return float(self), self.standard_error
+
+    def __str__(self):
+        return f"{float(self):.6g} +- {self.standard_error:.1g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Optimized:
+    """What an optimiser found.
+
+    encoder : of `dplib.matrices`. noise_multiplier : estimate of the smallest one that meets the target.
+    objective : `Objective`, per round and coordinate for the errors of prefix sums.
+    history : shape (steps, 2), objective and noise multiplier after each step, from the lines of the optimiser.
+    parameters : those of a family that is a function; None otherwise.
+    """
+
+    encoder: object
+    noise_multiplier: float
+    objective: Objective
+    history: np.ndarray
+    batches_per_epoch: int
+    epochs: int
+    parameters: np.ndarray = None
+
+    def mechanism(self) -> BallsInBins:
+        """`BallsInBins` with this encoder and the *estimated* noise multiplier.
+
+        A guarantee is `calibrate(found.mechanism(), epsilon=, delta=, method="certificate")`.
+        """
+        return BallsInBins(self.encoder, self.noise_multiplier, self.batches_per_epoch, self.epochs)
+
+    def __repr__(self):
+        return (
+            f"Optimized({self.encoder!r}, noise_multiplier={self.noise_multiplier:.6g}, "
+            f"objective={self.objective}, {len(self.history)} steps)"
+        )
+
+
+def optimize(
+    encoder_family="toeplitz",
+    *,
+    epsilon,
+    delta,
+    batches_per_epoch,
+    epochs,
+    objective="rmse",
+    bands=None,
+    buffers=3,
+    signed=True,
+    start=None,
+    lines=_LINES,
+    most_steps=100,
+    seed=0,
+) -> Optimized:
+    """The encoder of a family with the smallest error of prefix sums at (epsilon, delta), balls in bins.
+
+    The best Toeplitz encoder is not the best encoder: one with scaled rows has some per cent less error [N-gradI].
+
+    Parameters
+    ----------
+    encoder_family : "toeplitz" (all coefficients free), "banded_toeplitz" (the first `bands` of them),
+        "buffered_linear_toeplitz" (`buffers` buffers): first coefficient 1, all at least 0. Or a function from a vector of
+        parameters to Toeplitz coefficients, shape (n,), or to a lower-triangular array, shape (n, n), n = b E, written
+        with jax.numpy, entries at least 0 at all parameters; JAX differentiates it with 64-bit numbers.
+    epsilon : above 0. delta : in (0, 1). batches_per_epoch : b >= 1. epochs : E >= 1.
+    objective : "rmse" (root mean square over rounds), "largest_error" (of a round), or a function
+        (C, noise_multiplier) -> number, written with jax.numpy, C as the family gives it.
+    bands : 1 to b E, for "banded_toeplitz". buffers : 1 to 8; signed : whether their output weights may be below 0,
+        or two of the buffers a conjugate pair, where that is better and no coefficient is below 0.
+    start : Toeplitz encoder to start from (not for buffers); None: optimal counting, cut after a quarter of b.
+        For a function: its first parameters.
+    lines : 64 to 2^17, drawn once for each pass; most_steps : of L-BFGS-B in each pass. seed : whole number.
+
+    Both directions: remove is the larger one [C-9m]. Raises ValueError or TypeError on bad input.
+    Cost: b = 128, n = 2,048: a few seconds; memory O(n + b^2), for arrays O(n^2).
+    """
+    epsilon, delta = _epsilon(epsilon), check.delta(delta)
+    b, epochs = _scheme(batches_per_epoch, epochs)
+    lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
+    most_steps = check.whole("most_steps", most_steps, at_least=1)
+    seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
+    signed = check.flag("signed", signed)
+    goal = objectives.make(objective)
+    family = families.make(encoder_family, b * epochs, b, bands, buffers, start)
+    goal.value(family.table(family.start), 1.0)  # refuses what has no value there
+    noise = _Noise(epsilon, delta, lines, seed)
+    problem = _Problem(family, goal, b, noise)
+    x = _descend(problem, most_steps)
+    encoder = family.encoder(x)
+    if signed and isinstance(family, families.Buffered) and family.buffers >= FEWEST:
+        encoder, problem = _with_signs(encoder, problem, most_steps)
+    return validated(
+        encoder,
+        encoder.coefficients if hasattr(encoder, "coefficients") else encoder.array,
+        objective,
+        epsilon=epsilon,
+        delta=delta,
+        batches_per_epoch=b,
+        epochs=epochs,
+        history=np.array(problem.history).reshape(-1, 2),
+        parameters=x if callable(encoder_family) else None,
+        start=None if noise.log_sigma is None else math.exp(noise.log_sigma),
+        seed=seed,
+    )
+
+
+def validated(
+    encoder,
+    table,
+    objective,
+    *,
+    epsilon,
+    delta,
+    batches_per_epoch,
+    epochs,
+    history,
+    parameters=None,
+    start=None,
+    seed=0,
+):
+    """`Optimized` for an encoder that somebody found: its noise multiplier and objective from fresh lines.
+
+    table : what the encoder is made from, coefficients (n,) or array (n, n), entries at least 0. start : None, or about
+        the noise multiplier. Others as for `optimize`.
+    """
+    epsilon, delta, table = _epsilon(epsilon), check.delta(delta), _table(table)
+    b, epochs = _scheme(batches_per_epoch, epochs)
+    if len(table) != b * epochs:
+        raise ValueError(f"table must have batches_per_epoch * epochs = {b * epochs} rows; got {len(table)}")
+    seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
+    goal = objectives.make(objective)
+    sigma, error = importance_sampling.solve_scale(
+        slopes.gram(table, b), epsilon, delta, "remove",
+        seed=2**62 + seed, relative_error=_VALIDATION, start=start,
+    )  # fmt: skip
+    error = abs(goal.noise_slope(table, sigma)) * error / sigma
+    value = Objective(goal.value(table, sigma), error)
+    return Optimized(encoder, sigma, value, history, b, epochs, parameters)
+
+
+def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0):
+    """(noise multiplier at the target, its gradient by the table): the implicit gradient by lines [N-grad].
+
+    table : Toeplitz coefficients, shape (n,), or a lower-triangular array, shape (n, n), entries at least 0; n a
+        multiple of batches_per_epoch, b.
+    epsilon : above 0. delta : in (0, 1). lines : 64 to 2^17. seed : whole number.
+
+    Returns (float, array of the shape of the table). Estimates: the error falls a little faster than 1 / sqrt(lines).
+
+    >>> import numpy as np
+    >>> from dplib import matrices, optimize
+    >>> table = np.eye(8)[0] + 0.2 * np.eye(8)[1]
+    >>> noise, slope = optimize.noise_slope(table, epsilon=2.0, delta=1e-5, batches_per_epoch=4)
+    >>> bool(noise > 1 and slope[1] > 0)
+    True
+    """
+    epsilon, delta = _epsilon(epsilon), check.delta(delta)
+    table = _table(table)
+    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
+    if len(table) % b:
+        raise ValueError(f"table must have a multiple of batches_per_epoch ({b}) rows; got {len(table)}")
+    lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
+    seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
+    gram = slopes.gram(table, b)
+    noise = _Noise(epsilon, delta, lines, seed)
+    noise.draw(gram, 0, stream=_SLOPE_STREAM)
+    log_sigma, weights = noise.at(gram)
+    sigma = math.exp(log_sigma)
+    return sigma, sigma * _log_slope(table, gram, weights)
+
+
+def _epsilon(value):
+    return check.real("epsilon", value, above=0, at_most=1e100)
+
+
+def _table(values):
+    """Toeplitz coefficients, or a triangular array, checked."""
+    try:
+        flat = np.ndim(values) < 2
+    except ValueError:  # rows of different lengths
+        flat = False
+    table = check.vector("table", values) if flat else check.matrix("table", values)
+    if not flat and (table.shape[0] != table.shape[1] or np.any(np.triu(table, 1))):
+        raise ValueError(f"table must be flat, or square and lower-triangular; got shape {table.shape}")
+    if np.any(table < 0):
+        raise ValueError(f"table must have entries at least 0; got {float(table.min())!r}")
+    diagonal = table[:1] if flat else np.diag(table)
+    if not np.all(diagonal > 0):
+        raise ValueError(
+            f"table must start with a coefficient, or have a diagonal, above 0; got {float(diagonal.min())!r}"
+        )
+    return table
+
+
+def _scheme(batches_per_epoch, epochs):
+    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
+    epochs = check.whole("epochs", epochs, at_least=1)
+    check.whole("rounds (batches_per_epoch * epochs)", b * epochs, at_least=2, at_most=matrices.MOST_ROUNDS)
+    return b, epochs
+
+
+def _log_slope(table, gram, weights):
+    """Gradient of log sigma by the table: <S, dG> / (2 <S, G>); neither the scale of S nor that of G matters."""
+    return slopes.gram_slope(table, weights) / (2 * float(np.sum(weights * gram)))
+
+
+# ------------------------------------------------------------------------- the noise multiplier
+
+
+class _Noise:
+    """log sigma at the target, as a smooth function of the Gram matrix: lines that are drawn once and moved along."""
+
+    def __init__(self, epsilon, delta, lines, seed):
+        self.epsilon, self.log_delta, self.lines, self.seed = epsilon, math.log(delta), lines, seed
+        self.log_sigma = None  # the last root: where the next search starts
+
+    def draw(self, gram, number, log_sigma=None, stream=_STREAM):
+        """New lines for this Gram matrix, drawn at this noise; None: first find out how much it is, about."""
+        if log_sigma is None:
+            log_sigma = self._rough(gram)
+        if self.log_sigma is None:
+            self.log_sigma = log_sigma
+        rng = random_blocks.generator(self.seed + number, (stream,), 0)
+        self.moving = MovingLines(gram / math.exp(2 * log_sigma), self.epsilon, rng, self.lines)
+
+    def at(self, gram):
+        """(log sigma, S up to a factor): Newton, from the last root, between ends on both sides of it."""
+        self.moving.moved(gram)
+        x, goal = self.log_sigma, math.sqrt(-self.log_delta)
+        low, high = -math.inf, math.inf
+        for step in range(60):
+            log_delta, slope, weights = self.moving.scaled(math.exp(x))
+            if not (math.isfinite(log_delta) and slope < 0):
+                break  # too far from where the lines were drawn
+            # The root of -log delta is nearly a straight line.
+            height = math.sqrt(max(-log_delta, 1e-9))
+            low, high = (x, high) if height < goal else (low, x)
+            newton = x + min(max((height - goal) * 2 * height / slope, -0.5), 0.5)
+            if abs(log_delta - self.log_delta) < _ROOT:
+                self.log_sigma = newton
+                return newton, weights
+            # With few lines the slope of the average is not that of these lines: Newton may go to and fro.
+            enclosed = math.isfinite(low) and math.isfinite(high)
+            x = (low + high) / 2 if enclosed and step >= _NEWTON else newton
+        raise NoBracketError("the noise multiplier for the target was not found; more lines may help")
+
+    def _rough(self, gram):
+        delta = math.exp(self.log_delta)
+        sigma, _ = importance_sampling.solve_scale(
+            gram, self.epsilon, delta, "remove", seed=self.seed, relative_error=0.05
+        )
+        return math.log(sigma)
+
+
+# ------------------------------------------------------------------------- the function minimised
+
+
+class _Problem:
+    """The objective at the noise that the target asks for, with its gradient by the parameters of the family."""
+
+    def __init__(self, family, objective, batches, noise):
+        self.family, self.objective, self.b, self.noise = family, objective, batches, noise
+        self.seen, self.history = {}, []
+
+    def start_pass(self, x, number):
+        """New lines for the encoder at x."""
+        self.seen, self.best = {}, None
+        self.noise.draw(slopes.gram(self.family.table(x), self.b), number, self.noise.log_sigma)
+
+    def value(self, x):
+        if self.best is not None:
+            self.noise.log_sigma = self.best[2]
+        try:
+            value, gradient, log_sigma, shown = self._computed(x)
+        except NoBracketError:
+            if self.best is None or np.array_equal(x, self.best[1]):
+                raise
+            # Too long a step: a bowl around the best point sends the line search back.
+            way = x - self.best[1]
+            value, gradient = self.best[0] + 1, 2 * way / float(way @ way)
+            log_sigma, shown = self.noise.log_sigma, math.nan
+        self.noise.log_sigma = log_sigma
+        if self.best is None or value < self.best[0]:
+            self.best = value, x.copy(), log_sigma, shown
+        self.seen[x.tobytes()] = shown, math.exp(log_sigma)
+        return value, gradient
+
+    def of_table(self, table):
+        """(value, its gradient by the table, log sigma, the objective to show)."""
+        gram = slopes.gram(table, self.b)
+        log_sigma, weights = self.noise.at(gram)
+        value, slope, by_log_sigma, shown = self.objective.minimised(table, log_sigma)
+        return value, slope + by_log_sigma * _log_slope(table, gram, weights), log_sigma, shown
+
+    def _computed(self, x):
+        value, slope, log_sigma, shown = self.of_table(self.family.table(x))
+        gradient = self.family.pull(x, slope)
+        if not (abs(value) < _BEYOND and np.all(np.isfinite(gradient))):
+            raise NoBracketError("the error is beyond the range of floats")
+        return value, gradient, log_sigma, shown
+
+    def note(self, x):
+        self.history.append(self.seen.get(x.tobytes(), (math.nan, math.nan)))
+
+
+def _descend(problem, most_steps):
+    """The parameters at the minimum: passes of L-BFGS-B."""
+    family = problem.family
+    x, best = family.start, math.inf
+    if not len(x):
+        return x
+    with bar(description="encoder", total=_PASSES * most_steps) as progress:
+
+        def step(point):
+            problem.note(point)
+            progress.update()
+
+        for number in range(_PASSES):
+            if hasattr(family, "rescale"):
+                family.rescale(x)
+                x, best = family.start, math.inf
+            problem.start_pass(x, number)
+            scipy_optimize.minimize(
+                problem.value, x, jac=True, method="L-BFGS-B", bounds=family.bounds, callback=step,
+                options={"maxiter": most_steps, "ftol": 1e-9, "gtol": 1e-7, "maxcor": 20},
+            )  # fmt: skip
+            value, x, problem.noise.log_sigma, _ = problem.best
+            gain, best = best - value, value
+            if gain < _GAIN:
+                break
+    return x
+
+
+def _with_signs(encoder, problem, most_steps):
+    """(the best encoder of those with weights above 0, of either sign, and with a complex pair; its problem)."""
+    free = _Problem(
+        families.make("toeplitz", encoder.columns, problem.b), problem.objective, problem.b, problem.noise
+    )  # fmt: skip
+    target = free.family.table(_descend(free, most_steps))
+    least = problem.best[-1]
+    buffers = len(encoder.output_scale)
+    for form, short in ((Dipped, False), (Waved, False), (Dipped, True))[: 2 + (buffers > FEWEST)]:
+        family = form(encoder.columns, buffers, target, short)
+        signs = _Problem(family, problem.objective, problem.b, problem.noise)
+        try:
+            other = family.encoder(_descend(signs, most_steps))
+            shown = signs.of_table(other.coefficients)[-1]
+        except NoBracketError:  # the fit was nothing to start from
+            continue
+        if shown < least:
+            encoder, problem, least = other, signs, shown
+    return encoder, problem

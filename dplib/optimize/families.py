@@ -1,0 +1,175 @@
+"""Families of encoders for the optimisers: parameters in, a table of the encoder out, gradients back.
+
+A table is what an encoder is made from: Toeplitz coefficients, shape (n,), or a lower-triangular
+array, shape (n, n). Every family has
+
+    start, bounds       the first parameters, shape (k,), and limits for each (None: none at all)
+    table(x)            the table at parameters x
+    pull(x, slope)      the gradient by x, from the gradient by the table
+    encoder(x)          of `dplib.matrices`
+    jax_table(x)        the same table as `table`, differentiable by JAX (64-bit numbers switched on by the caller)
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import matrices
+from .._base import lazy_jax
+from .._base import validate as check
+from .._base.user_functions import Compiled
+
+NAMES = ("toeplitz", "banded_toeplitz", "buffered_linear_toeplitz")
+MOST_BUFFERS = 8
+_MOST_DENSE = 4096  # rounds of dense arrays
+_MOST_DECAY = 1 - 1e-6
+
+
+def make(encoder_family, n, batches, bands=None, buffers=3, start=None):
+    """The family of a name or a function; the arguments are those of `optimize.optimize`, n the number of rounds."""
+    if callable(encoder_family):
+        return _custom(encoder_family, n, bands, start)
+    if not isinstance(encoder_family, str):
+        raise TypeError(f"encoder_family must be one of {NAMES} or a function; got {encoder_family!r}")
+    name = check.choice("encoder_family", encoder_family, NAMES)
+    if name != "banded_toeplitz" and bands is not None:
+        raise ValueError(f"bands must be None for the family {name!r}; got {bands!r}")
+    if name == "buffered_linear_toeplitz":
+        if start is not None:
+            raise ValueError("start must be None for buffered linear Toeplitz encoders")
+        return Buffered(n, check.whole("buffers", buffers, at_least=1, at_most=MOST_BUFFERS))
+    if name == "banded_toeplitz":
+        bands = check.whole("bands", bands, at_least=1, at_most=n)
+    if start is None:
+        start = matrices.optimal_counting(n, max(1, min(batches // 4, n)))
+    if not isinstance(start, matrices.Toeplitz) or start.columns != n or start.signed:
+        raise ValueError(f"start must be a Toeplitz encoder with {n} columns and no entry below 0; got {start!r}")
+    return Free(n, bands or n, start.coefficients / start.coefficients[0])
+
+
+def encoder_of(table):
+    """The encoder of `dplib.matrices` that a table describes."""
+    return matrices.toeplitz(table) if np.ndim(table) == 1 else matrices.dense(table)
+
+
+class Free:
+    """Toeplitz encoders by their coefficients 1 .. bands - 1, scaled so that all matter alike."""
+
+    def __init__(self, n, bands, start):
+        self.n, self.scale = n, np.sqrt(np.arange(2.0, bands + 1))
+        self.start = start[1:bands] * self.scale
+        self.bounds = [(0.0, None)] * (bands - 1)
+
+    def table(self, x):
+        c = np.zeros(self.n)
+        c[0] = 1.0
+        c[1 : len(x) + 1] = x / self.scale
+        return c
+
+    def pull(self, x, slope):
+        return slope[1 : len(x) + 1] / self.scale
+
+    def encoder(self, x):
+        return matrices.toeplitz(self.table(x))
+
+    def jax_table(self, x):
+        jnp = lazy_jax.load().numpy
+        zeros = jnp.zeros(self.n - len(self.scale) - 1, x.dtype)
+        return jnp.concatenate([jnp.ones(1, x.dtype), x / self.scale, zeros])
+
+
+class Buffered:
+    """Buffered linear Toeplitz encoders with weights above 0: logs of output scales, and of 1 - decay [N-BLT]."""
+
+    def __init__(self, n, buffers):
+        self.n, self.buffers, self.powers = n, buffers, np.arange(n - 1.0)
+        # Output scales and decays for which the sum is about that of optimal counting, k^(-1/2) / sqrt(pi).
+        lags = np.geomspace(2.0, max(n / 4, 4.0), buffers)
+        self.start = np.concatenate([np.log(0.5 / np.sqrt(lags * buffers)), -np.log(lags)])
+        self.bounds = [(-30.0, 5.0)] * buffers + [(-math.log(1e6), -1e-6)] * buffers
+
+    def parts(self, x):
+        """(output scales, decays), each of shape (buffers,)."""
+        scale, gap = np.exp(x[: len(x) // 2]), np.exp(x[len(x) // 2 :])
+        return scale, np.minimum(1 - gap, _MOST_DECAY)
+
+    def table(self, x):
+        scale, decay = self.parts(x)
+        return np.append(1.0, scale @ decay[:, None] ** self.powers)
+
+    def pull(self, x, slope):
+        scale, decay = self.parts(x)
+        powers = decay[:, None] ** self.powers
+        by_scale = powers @ slope[1:] * scale
+        steeper = np.zeros_like(powers)
+        steeper[:, 1:] = self.powers[1:] * powers[:, :-1]  # d decay^k / d decay
+        return np.append(by_scale, steeper @ slope[1:] * scale * -(1 - decay))
+
+    def encoder(self, x):
+        return matrices.buffered_linear_toeplitz(self.n, *self.parts(x))
+
+    def jax_table(self, x):
+        jnp = lazy_jax.load().numpy
+        half = len(x) // 2
+        scale, gap = jnp.exp(x[:half]), jnp.exp(x[half:])
+        decay = jnp.minimum(1 - gap, _MOST_DECAY)
+        return jnp.concatenate([jnp.ones(1, x.dtype), scale @ decay[:, None] ** jnp.asarray(self.powers)])
+
+
+class Custom:
+    """A function of one's own, written with jax.numpy."""
+
+    bounds = None
+
+    def __init__(self, function, n, start):
+        self.function, self.n, self.start = function, n, start
+        self._table, self._pull = Compiled("encoder_family", self.jax_table), Compiled("encoder_family", self._back)
+        self.table(start)
+
+    def table(self, x):
+        """Checked at every call: parameters wander."""
+        return self._checked(np.asarray(self._table(x)))
+
+    def pull(self, x, slope):
+        return np.array(self._pull(x, slope), float)
+
+    def _back(self, x, slope):
+        return lazy_jax.load().vjp(self.jax_table, x)[1](slope)[0]
+
+    def encoder(self, x):
+        return encoder_of(self.table(x))
+
+    def jax_table(self, x):
+        return lazy_jax.load().numpy.asarray(self.function(x))
+
+    def _checked(self, table):
+        n, wanted = self.n, "Toeplitz coefficients or a lower-triangular array"
+        if table.shape not in ((n,), (n, n)):
+            raise ValueError(f"encoder_family must give {wanted}, shape ({n},) or ({n}, {n}); got shape {table.shape}")
+        if table.ndim == 2 and n > _MOST_DENSE:
+            raise ValueError(f"encoder_family must give coefficients beyond {_MOST_DENSE} rounds; got shape {table.shape}")
+        if table.dtype != np.float64:
+            raise TypeError(f"encoder_family must give real numbers of 64 bits; got {table.dtype}")
+        if not np.all(np.isfinite(table)):
+            raise ValueError("encoder_family must give finite entries; got " + repr(float(table[~np.isfinite(table)][0])))
+        if np.any(table < 0):
+            raise ValueError(
+                "encoder_family must give entries of at least 0 at all parameters (jax.nn.softplus or jax.numpy.exp keep "
+                f"them there); got {float(table.min())!r}"
+            )
+        diagonal = table[:1] if table.ndim == 1 else np.diag(table)
+        if np.any(diagonal <= 0):
+            raise ValueError("encoder_family must give a first coefficient, or a diagonal, above 0; got 0.0")
+        if table.ndim == 2 and np.any(np.triu(table, 1)):
+            raise ValueError("encoder_family must give a lower-triangular array; got entries above the diagonal")
+        return table
+
+
+def _custom(function, n, bands, start):
+    if bands is not None:
+        raise ValueError(f"bands must be None for a function; got {bands!r}")
+    if start is None:
+        raise ValueError("start must be the first parameters where encoder_family is a function; got None")
+    return Custom(function, n, check.vector("start", start))

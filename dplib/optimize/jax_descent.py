@@ -1,0 +1,378 @@
+"""Optimising the encoder as published: plain sampling, automatic differentiation, gradient descent, in JAX [N-grad].
+
+`optimize` here is the method that the book compares `dplib.optimize` with: thousands of plain draws from the pair of
+balls in bins at every step, the noise multiplier at which their mean payoff is delta, and its slope by implicit
+differentiation,
+
+    d sigma / d C = -(d delta-hat / d C) / (d delta-hat / d sigma)     at delta-hat(sigma, C) = delta,
+
+with both partial derivatives by automatic differentiation through C -> modes -> Gram matrix -> delta-hat. The draws
+are shared out over all local devices (GPUs where JAX has them); the numbers do not depend on how many there are.
+
+All results are estimates, never guarantees. JAX and Optax are loaded by the first call; inside, numbers have 64 bits,
+and `jax.config` is left as it was. The draws depend on the version of JAX, nothing else on it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import balls_in_bins
+from .. import optimize as _optimize
+from .._base import validate as check
+from .._base.checkpoints import bar
+from .._base.lazy_jax import double, load
+from ..balls_in_bins import confidence_bounds
+from ..balls_in_bins import gram as _bins
+from ..results import Estimate
+from . import families, jax_draws, objectives
+
+OPTIMIZERS = ("adam", "gradient_descent")
+MOST_SAMPLES = 2**26
+_MOST_ADAM, _GRADIENT_DESCENT = 0.05, 2.0  # learning rates
+_MOST_ENTRIES = 2**27  # of the table of modes, 1 GiB
+_ROOT = 1e-6  # of log delta in each step of the descent
+_NORMAL_QUANTILE = 1.959963984540054
+_ESTIMATES, _DESCENT = range(2)  # streams of one seed
+
+
+# ------------------------------------------------------------------------- the estimator as a function for JAX
+
+
+def draws(samples, batches, seed=0):
+    """(bins, normals) for `estimator`: NumPy arrays of shapes (samples,) and (samples, batches).
+
+    samples : 2 to 2^26. batches : b, 1 to 8192. seed : whole number from 0 to 2^62. They are the draws that `delta`,
+    `noise` and `noise_slope` use with the same seed and number of samples.
+    """
+    samples, seed = _samples(samples), _seed(seed)
+    batches = check.whole("batches", batches, at_least=1, at_most=8192)
+    with double() as jax:
+        stream = jax_draws.Draws(
+            jax_draws.key_of(seed, _ESTIMATES), samples, batches, "remove", jax.local_devices()[:1]
+        )
+        return tuple(np.asarray(part) for part in stream.all())
+
+
+def estimator(gram, noise_multiplier, *, epsilon, bins, normals, direction="remove"):
+    """The mean of (1 - e^(epsilon - loss))_+ over given draws, as JAX sees it [N-MC].
+
+    A function of JAX arrays, to be differentiated by the first two arguments (`jax.grad`, `jax.jit`); unlike the
+    other functions here it computes in the precision of its arguments: call it inside `with double():`.
+
+    gram : shape (b, b), inner products of the modes at noise multiplier 1. noise_multiplier : scalar.
+    epsilon : at least 0. bins, normals : of `draws`. direction : "remove" or "add".
+    """
+    check.direction(direction, both=False)
+    factor = jax_draws.factor_of(gram)
+    return jax_draws.payoffs(factor, gram, noise_multiplier, bins, normals, epsilon, direction).mean()
+
+
+# ------------------------------------------------------------------------- estimates
+
+
+def delta(gram, epsilon, direction="both", *, samples=2**17, seed=0, devices=None) -> Estimate:
+    """delta by plain sampling on JAX's devices: the estimator of `montecarlo.plain`, with other draws [N-MC].
+
+    Parameters
+    ----------
+    gram : shape (b, b), inner products of the modes over sigma^2.
+    epsilon : at least 0. direction : "remove", "add" or "both" (the larger: remove [C-9m]).
+    samples : 2 to 2^26 draws. seed : whole number from 0 to 2^62.
+    devices : list of JAX devices; None for all local ones. The answer does not depend on them beyond rounding.
+
+    Returns an Estimate; its `upper` is the Chernoff-Hoeffding bound. Raises ValueError or TypeError on bad input.
+    Cost: samples * b normals, about 30 ns each on one CPU core; memory at most about 1 GiB per device, however many samples.
+
+    >>> import numpy as np
+    >>> from dplib import montecarlo, published
+    >>> sampled = published.delta(np.eye(4), epsilon=1.0, samples=2**14)
+    >>> lines = montecarlo.estimate(np.eye(4), epsilon=1.0)
+    >>> bool(abs(sampled.value - lines.value) < 6 * sampled.standard_error)
+    True
+    """
+    gram, epsilon = _bins.check_gram("gram", gram), check.epsilon(epsilon)
+    side, samples, seed, devices = check.side(direction), _samples(samples), _seed(seed), _devices(devices)
+    with double():
+        stream = jax_draws.Draws(jax_draws.key_of(seed, _ESTIMATES), samples, len(gram), side, devices)
+        factor = jax_draws.factor_at(gram)
+        mean, square, _ = map(float, stream.mean(factor, gram, 1.0, epsilon))
+    error = math.sqrt(max(square - mean**2, 0.0) / (samples - 1))
+    upper = confidence_bounds.chernoff_hoeffding(mean, samples, 1 - balls_in_bins.CONFIDENCE)
+    return Estimate(mean, error, max(upper, mean), balls_in_bins.CONFIDENCE, "plain sampling")
+
+
+def noise(gram, epsilon, delta, direction="both", *, samples=2**17, seed=0, devices=None) -> Estimate:
+    """The noise multiplier at which the mean payoff of fixed draws is delta [N-MC]; gram at noise multiplier 1.
+
+    epsilon : above 0. delta : in (0, 1). Other arguments as for `delta`. About 1 / delta samples are the fewest
+    that mean anything: with 2^17 and delta = 1e-5 the standard error is about 1%. `montecarlo.estimate_noise` reaches
+    0.03% with 512 lines.
+    """
+    gram, (epsilon, delta) = _bins.check_gram("gram", gram), _target(epsilon, delta)
+    side, samples, seed, devices = check.side(direction), _samples(samples), _seed(seed), _devices(devices)
+    with double():
+        stream = jax_draws.Draws(jax_draws.key_of(seed, _ESTIMATES), samples, len(gram), side, devices)
+        sigma, factor = jax_draws.solve(stream, gram, epsilon, delta)
+        mean, square, by_log = map(float, stream.mean(factor, gram, sigma, epsilon))
+    error = math.sqrt(max(square - mean**2, 0.0) / (samples - 1)) * sigma / abs(by_log)
+    return Estimate(sigma, error, sigma + _NORMAL_QUANTILE * error, balls_in_bins.CONFIDENCE, "plain sampling")
+
+
+def noise_slope(
+    table, *, epsilon, delta, batches_per_epoch, direction="both", samples=2**17, seed=0, devices=None
+):
+    """The noise multiplier that (epsilon, delta) asks for, and its derivative by the encoder [N-grad].
+
+    Parameters
+    ----------
+    table : Toeplitz coefficients, shape (n,), or a lower-triangular array, shape (n, n), entries at least 0 and above
+        0 on the diagonal; n a multiple of batches_per_epoch, b.
+    epsilon : above 0. delta : in (0, 1). Others as for `delta`.
+
+    Returns (noise multiplier, slope), the slope of the shape of the table (0 above the diagonal). Both are estimates;
+    the slope is the exact derivative of the noise multiplier as a function of C with these draws.
+    `dplib.optimize.noise_slope` is the same by lines, without automatic differentiation.
+    """
+    epsilon, delta = _target(epsilon, delta)
+    table, b = _encoder_table(table, batches_per_epoch)
+    side, samples, seed, devices = check.side(direction), _samples(samples), _seed(seed), _devices(devices)
+    with double() as jax:
+        stream = jax_draws.Draws(jax_draws.key_of(seed, _ESTIMATES), samples, b, side, devices)
+        gram, back = jax.vjp(lambda c: gram_of(c, b), table)
+        sigma, by_gram = _noise_and_slope(stream, np.asarray(gram), epsilon, delta)
+        slope = np.array(back(by_gram)[0])
+    return sigma, np.tril(slope) if slope.ndim == 2 else slope
+
+
+def gram_of(table, batches):
+    """Gram matrix of the modes of C for JAX: from Toeplitz coefficients, shape (n,), or entries, (n, n) [N-3.2]."""
+    numpy, n = load().numpy, len(table)
+    if table.ndim == 2:
+        modes = table.reshape(n, -1, batches).sum(axis=1).T
+    else:
+        # Mode i is mode 0, delayed by i rounds: rows of a long repetition of it, each begun one entry earlier.
+        first = numpy.append(numpy.cumsum(table.reshape(-1, batches), axis=0).ravel(), numpy.zeros(batches))
+        modes = numpy.tile(first, batches)[: batches * (n + batches - 1)].reshape(batches, -1)[:, :n]
+    return modes @ modes.T
+
+
+def error_of(table, largest=False):
+    """Error of the prefix sums at noise multiplier 1 for JAX [N-RMSE]: root mean square over rounds, or the largest."""
+    jax = load()
+    numpy, n = jax.numpy, len(table)
+    if table.ndim == 2:
+        ones = numpy.tril(numpy.ones((n, n), table.dtype))
+        decoder = jax.scipy.linalg.solve_triangular(table, ones.T, lower=True, trans="T").T  # D C = A
+        squares = (decoder**2).sum(axis=1)
+    else:
+        sums = numpy.cumsum(_reciprocal(table))
+        squares = numpy.cumsum(sums**2)  # row t of A C^-1 holds the first t + 1 of them
+    return numpy.sqrt(squares.max() if largest else squares.mean())
+
+
+# ------------------------------------------------------------------------- gradient descent
+
+
+def optimize(
+    encoder_family="toeplitz",
+    *,
+    epsilon,
+    delta,
+    batches_per_epoch,
+    epochs,
+    objective="rmse",
+    bands=None,
+    buffers=3,
+    start=None,
+    samples=2**17,
+    steps=300,
+    optimizer="adam",
+    learning_rate=None,
+    fresh=True,
+    seed=0,
+    devices=None,
+):
+    """The encoder of a family with a small error at (epsilon, delta), by the published method [N-grad].
+
+    Parameters
+    ----------
+    encoder_family, epsilon, delta, batches_per_epoch, epochs, objective, bands, buffers, start : as for
+        `dplib.optimize.optimize`.
+    samples : plain draws in each step, 2 to 2^26; fewer than 1 / delta overfit them. steps : of gradient descent.
+    optimizer : "adam", or "gradient_descent" with a fixed rate; both of Optax, projected on coefficients at least 0.
+    learning_rate : above 0; None for 2 (gradient_descent), or min(0.05, 2 / sqrt(number of parameters)) (adam, from
+        there down to 0 along a cosine): all coefficients move at once, and seven times as much diverges at n = 2,048. The source
+        names neither. Parameters are sqrt(k + 1) c_k; the objective is divided by its first value.
+    fresh : True draws anew in each step; False keeps the draws of the first step.
+    seed : whole number from 0 to 2^62.
+    devices : list of JAX devices; None for all local ones.
+
+    Returns an `Optimized` of `dplib.optimize`, validated in the same way by fresh lines; `.history` has one row per step.
+    Its noise multiplier is an estimate. Direction: remove is the larger one [C-9m].
+    Raises ValueError or TypeError on bad input before any work.
+    Cost: samples * b normals and four to six passes over them in every step; b = 32 and 2^17 samples: about half a CPU
+    second per step, b = 128: three. `dplib.optimize.optimize` needs seconds altogether. Memory: as for `delta`.
+    """
+    epsilon, delta = _target(epsilon, delta)
+    n, b = _scheme(batches_per_epoch, epochs)
+    samples, seed, devices = _samples(samples), _seed(seed), _devices(devices)
+    steps = check.whole("steps", steps, at_least=1, at_most=10**6)
+    check.choice("optimizer", optimizer, OPTIMIZERS)
+    if learning_rate is not None:
+        learning_rate = check.real("learning_rate", learning_rate, above=0, at_most=1e6)
+    fresh = check.flag("fresh", fresh)
+    family = families.make(encoder_family, n, b, bands, buffers, start)
+    objectives.make(objective).value(family.table(family.start), 1.0)  # refuses what has no value there
+    rate = learning_rate or _rate(optimizer, len(family.start))
+    with double():
+        descent = _Descent(family, objective, b, epsilon, delta)
+        x, history = descent.run(steps, samples, optimizer, rate, fresh, seed, devices)
+    return _optimize.validated(
+        family.encoder(x), family.table(x), objective, epsilon=epsilon, delta=delta, batches_per_epoch=b,
+        epochs=n // b, history=history, parameters=x if callable(encoder_family) else None, seed=seed,
+    )  # fmt: skip
+
+
+class _Descent:
+    """Steps of gradient descent from the first parameters of a family."""
+
+    def __init__(self, family, objective, batches, epsilon, delta):
+        jax = load()
+        self.family, self.b, self.epsilon, self.delta = family, batches, epsilon, delta
+        largest = objective == "largest_error"
+
+        def gram(x):
+            return gram_of(family.jax_table(x), batches)
+
+        def value(x, sigma):
+            table = family.jax_table(x)
+            return objective(table, sigma) if callable(objective) else sigma * error_of(table, largest)
+
+        def total(x, sigma, by_gram):
+            """(objective, its gradient by x), sigma moving along with the Gram matrix by `by_gram`."""
+            found, (by_x, by_sigma) = jax.value_and_grad(value, argnums=(0, 1))(x, sigma)
+            return found, by_x + jax.vjp(gram, x)[1](by_sigma * by_gram)[0]
+
+        self.gram, self.total = jax.jit(gram), jax.jit(total)
+        low, high = np.array(family.bounds or [(None, None)] * len(family.start), float).reshape(-1, 2).T
+        self.bounds = np.nan_to_num(low, nan=-np.inf), np.nan_to_num(high, nan=np.inf)
+
+    def slope(self, x, stream, guess=None):
+        """(objective, noise multiplier, gradient of the objective) at x, from these draws."""
+        gram = np.asarray(self.gram(x))
+        sigma, by_gram = _noise_and_slope(stream, gram, self.epsilon, self.delta, start=guess, close=_ROOT)
+        value, gradient = map(np.asarray, self.total(x, sigma, by_gram))
+        if not (math.isfinite(value) and np.all(np.isfinite(gradient))):
+            raise ValueError(f"objective must be finite, with a finite gradient; got {float(value)!r}")
+        return float(value), sigma, gradient
+
+    def run(self, steps, samples, optimizer, rate, fresh, seed, devices):
+        """(last parameters, history)."""
+        rule = _rule(optimizer, rate, steps)
+        x = np.array(self.family.start, float)
+        state, history = rule.init(x), []
+        for number in bar(range(steps), "published method"):
+            if number == 0 or fresh:
+                key = jax_draws.key_of(seed, _DESCENT, number)
+                stream = jax_draws.Draws(key, samples, self.b, "remove", devices)
+            value, sigma, gradient = self.slope(x, stream, history[-1][1] if history else None)
+            history.append((value, sigma))
+            moves, state = rule.update(gradient / (abs(history[0][0]) or 1.0), state, x)
+            x = np.clip(x + np.asarray(moves), *self.bounds)
+            self.family.table(x)  # refuses what is no encoder
+        return x, np.array(history)
+
+
+def _rate(optimizer, parameters):
+    """The learning rate where none is given."""
+    return min(_MOST_ADAM, 2 / math.sqrt(max(parameters, 1))) if optimizer == "adam" else _GRADIENT_DESCENT
+
+
+def _rule(optimizer, rate, steps):
+    """The step of Optax."""
+    try:
+        import optax
+    except ImportError as error:
+        raise ImportError("this function needs Optax: pip install optax") from error
+    if optimizer == "adam":
+        return optax.adam(optax.cosine_decay_schedule(rate, steps))
+    return optax.sgd(rate)
+
+
+# ------------------------------------------------------------------------- helpers
+
+
+def _noise_and_slope(stream, gram, epsilon, delta, **options):
+    """(sigma, d sigma / d gram) with the draws of a stream [N-grad]."""
+    sigma, factor = jax_draws.solve(stream, gram, epsilon, delta, **options)
+    by_gram, by_sigma = stream.slopes(factor, gram, sigma, epsilon)
+    return sigma, -by_gram / by_sigma
+
+
+def _reciprocal(series):
+    """The first n coefficients of 1 / series, for JAX: Newton steps, each of which doubles their number."""
+    numpy, n = load().numpy, len(series)
+    inverse = 1 / series[:1]
+    while len(inverse) < n:
+        size = min(2 * len(inverse), n)
+        transform = numpy.fft.rfft(inverse, 2 * size)
+        twice = numpy.append(inverse, numpy.zeros(size - len(inverse))) * 2
+        square = numpy.fft.irfft(transform**2, 2 * size)[:size]
+        inverse = twice - _product(series[:size], square)
+    return inverse
+
+
+def _product(first, second):
+    numpy, n = load().numpy, len(first)
+    return numpy.fft.irfft(numpy.fft.rfft(first, 2 * n) * numpy.fft.rfft(second, 2 * n), 2 * n)[:n]
+
+
+def _encoder_table(table, batches_per_epoch):
+    """(coefficients or entries of an encoder, batches per epoch)."""
+    array = check.matrix("table", table) if np.ndim(table) == 2 else check.vector("table", table)
+    n, b = len(array), check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
+    if n % b:
+        raise ValueError(f"table must have a multiple of batches_per_epoch = {b} rows; got {n}")
+    _scheme(b, n // b)
+    if array.ndim == 2 and (array.shape != (n, n) or np.any(np.triu(array, 1))):
+        raise ValueError(f"table must be square and lower-triangular; got shape {array.shape}")
+    if np.any(array < 0) or np.any(array[:1] <= 0 if array.ndim == 1 else np.diag(array) <= 0):
+        raise ValueError("table must have entries of at least 0, above 0 on the diagonal")
+    return array, b
+
+
+def _target(epsilon, delta):
+    return check.real("epsilon", epsilon, above=0, at_most=1e100), check.delta(delta)
+
+
+def _scheme(batches_per_epoch, epochs):
+    """(rounds, batches per epoch)."""
+    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
+    n = b * check.whole("epochs", epochs, at_least=1)
+    check.whole("rounds (batches_per_epoch * epochs)", n, at_least=2, at_most=_MOST_ENTRIES // b)
+    return n, b
+
+
+def _samples(samples):
+    return check.whole("samples", samples, at_least=2, at_most=MOST_SAMPLES)
+
+
+def _seed(seed):
+    return check.whole("seed", seed, at_least=0, at_most=2**62)
+
+
+def _devices(devices):
+    """All local devices for None."""
+    jax = load()
+    if devices is None:
+        return jax.local_devices()
+    if not isinstance(devices, (list, tuple)) or not all(
+        isinstance(device, jax.Device) for device in devices
+    ):
+        raise TypeError(f"devices must be a list of JAX devices, or None; got {devices!r}")
+    if not devices:
+        raise ValueError("devices must not be empty")
+    return list(devices)

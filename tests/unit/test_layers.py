@@ -1,0 +1,122 @@
+"""The rooms of the library stand on those below them, and little is loaded before it is asked for."""
+
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import library_files
+import pytest
+
+import dplib
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECK = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+
+
+def checked(root):
+    """(exit status, report) of the contract in pyproject.toml on the library that lies in `root`."""
+    command = [sys.executable, "-c", CHECK, "--no-cache", "--no-logo"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def copy(tmp_path):
+    shutil.copytree(ROOT / "dplib", tmp_path / "dplib", ignore=shutil.ignore_patterns("__pycache__", "*.json"))
+    shutil.copy2(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_no_room_imports_from_one_above_it():
+    status, report = checked(ROOT)
+    assert status == 0 and "2 kept, 0 broken" in report, report
+
+
+@pytest.mark.parametrize(
+    "file, line, chain",
+    [
+        ("_base/weights.py", "from .. import gaussian", r"dplib\._base\.weights -> dplib\.gaussian"),
+        ("mixtures.py", "from .accounting import lattice", r"dplib\.mixtures -> dplib\.accounting\.lattice"),
+        ("accounting/renyi.py", "def f():\n    from ..training import audit", r"dplib\.accounting\.renyi -> dplib\.training\.audit"),
+        ("optimize/slopes.py", "import dplib.lessons.truth", r"dplib\.optimize\.slopes -> dplib\.lessons\.truth"),
+    ],
+)
+def test_a_planted_import_is_noticed(copy, file, line, chain):
+    path = copy / "dplib" / file
+    path.write_text(path.read_text(encoding="utf-8") + f"\n\n{line}\n", encoding="utf-8")
+    status, report = checked(copy)
+    assert status == 1 and "rooms below them BROKEN" in report and re.search(chain, report), report
+
+
+def test_a_planted_circle_is_noticed(copy):
+    path = copy / "dplib" / "accounting" / "contour_nodes.py"
+    path.write_text(path.read_text(encoding="utf-8") + "\nfrom . import contour\n", encoding="utf-8")
+    status, report = checked(copy)
+    assert status == 1 and "1 kept, 1 broken" in report and "No circle of imports BROKEN" in report, report
+
+
+def test_a_new_room_needs_its_layer(copy):
+    (copy / "dplib" / "attic").mkdir()
+    (copy / "dplib" / "attic" / "__init__.py").touch()
+    status, report = checked(copy)
+    assert status != 0 and "attic" in report
+
+
+def test_every_room_has_its_layer():
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
+    named = {room for layer in contract["layers"] for room in layer.split(" | ")}
+    parts = {library_files.module_name(path).split(".")[1] for path in library_files.python_files() if path.parent.name != "dplib"}
+    assert parts <= named and named - parts == {"gaussian", "mixtures", "results"}
+
+
+def loaded(code):
+    """The modules of the library that are loaded after a piece of code, in a process of its own."""
+    code += "; import sys; print(*(name for name in sys.modules if name.startswith('dplib')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_modules_are_loaded_where_they_are_needed():
+    assert loaded("import dplib") == {"dplib"}
+    rooms = {name.split(".")[1] for name in loaded("import dplib.mixtures") - {"dplib"}}
+    assert rooms == {"_base", "gaussian", "mixtures", "results"}
+    above = {"balls_in_bins", "conditional", "mechanisms", "optimize", "training", "lessons"}
+    assert not above & {name.split(".")[1] for name in loaded("import dplib.accounting") - {"dplib"}}
+
+
+@pytest.mark.parametrize("short", sorted(dplib._ALIASES))
+def test_shorter_names_are_the_same_modules(short):
+    home = f"dplib.{dplib._ALIASES[short]}"
+    code = f"import dplib.{short} as a, {home} as b; assert a is b and a.__spec__.name == {home!r}"
+    assert f"dplib.{short}" in loaded(code)
+    code = f"from dplib.{short} import __name__ as a; from dplib import {short} as b; assert a == b.__name__ == {home!r}"
+    assert home in loaded(code)
+    assert getattr(dplib, short) is importlib.import_module(home)
+
+
+def test_the_face_knows_its_names():
+    assert {*dplib.__all__, *dplib._ROOMS, *dplib._ALIASES} <= set(dir(dplib))
+    assert callable(dplib.calibrate) and dplib.calibrate is dplib.calibration.calibrate
+    with pytest.raises(AttributeError, match="module 'dplib' has no attribute 'no_such_name'"):
+        dplib.no_such_name  # noqa: B018
+    with pytest.raises(ImportError):
+        importlib.import_module("dplib.no_such_name")
+
+
+def test_the_wheel_has_every_room_and_its_data():
+    """The packages that setuptools finds by pyproject.toml, and the data that it says they have."""
+    from setuptools import find_packages
+
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    found = set(find_packages(ROOT, include=settings["packages"]["find"]["include"]))
+    folders = {library_files.module_name(path) for path in library_files.python_files() if path.name == "__init__.py"}
+    assert found == folders
+    packed = set()
+    for package, patterns in settings["package-data"].items():
+        folder = ROOT.joinpath(*package.split("."))
+        packed |= {path for pattern in patterns for path in folder.glob(pattern)}
+    assert packed == {path for path in (ROOT / "dplib").rglob("*.json")} and len(packed) > 20
