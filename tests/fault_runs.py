@@ -198,6 +198,7 @@ def reports(folder, size):
 
 def mutants(folder, size):
     """The results of mutation testing."""
+    sys.path.append(str(ROOT / "tests" / "mutants"))
     import mutation
 
     mutation.RESULTS = folder / "state.json"
