@@ -234,7 +234,7 @@ class RowSum:
             used = slice(int(np.searchsorted(sums, epsilon, "right")), None)
             gap = sums[used] - epsilon
             kernel = np.exp(-c * gap) * -np.expm1(-gap)
-            value = float(kernel @ law[used] + error * kernel.sum()) + lost
+            value = float((kernel * law[used]).sum() + error * kernel.sum()) + lost
             exponent = scale - c * epsilon + math.log(max(value, 1e-300)) + 4 * EPS * (abs(scale) + c * abs(epsilon)) + 1e-10
             return min(math.exp(min(exponent, 0.0)) + self.infinite * (1 + 1e-9), 1.0)
 
