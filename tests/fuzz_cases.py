@@ -325,7 +325,6 @@ OTHERS = {
     "results.Bracket": {"upper": logs(1e-3, 10)},
     "results.Certificate": {"failure_probability": DELTA, "samples": STEPS},
     "sensitivity.pattern": {"rounds": one_of([0], [0, 1], [0, 0], [100])},
-    "sweep.sweep": {"batch_size": one_of(None, 1, 3)},
     "training.Config": {"encoder": one_of(None, matrices.identity(4))},
     "training.memory_rows": {"encoder": made(square_encoder)},
     "truth.all_modes": _TRUTH,
@@ -351,7 +350,6 @@ INFINITE = {
     "baselines.group_lemma", "gaussian.log_delta", "gaussian.log_tail_difference", "one_step.elasticity", "renyi.divergence",
     "renyi.gaussian", "renyi.log_delta", "renyi.randomized_response", "renyi.subsampled_gaussian", "results.Bracket",
 }  # fmt: skip
-RAISES = {"sweep.sweep": (RuntimeError,)}
 # What these inputs do is a defect that is known: they are passed over until a strict xfail in tests/unit/test_fuzz.py passes.
 KNOWN_DEFECTS = {
     "calibration.calibrate": lambda arguments: isinstance(arguments["mechanism"], dplib.BallsInBins) and _above(arguments["epsilon"], 1e4),

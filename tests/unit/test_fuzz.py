@@ -29,7 +29,7 @@ def ends_soundly(name, arguments, function=None):
         warnings.simplefilter("error")
         try:
             value = function(**arguments)
-        except (ValueError, TypeError, results.NoBracketError, *fuzz_cases.RAISES.get(name, ())) as error:
+        except (ValueError, TypeError, results.NoBracketError) as error:
             assert fuzz_cases.unclear(error) is None
             return
     assert fuzz_cases.unsound(value, name) is None
@@ -73,7 +73,7 @@ def test_the_shapes_are_those_of_exercises():
 
 GRAM = fuzz_cases.gram(np.random.default_rng(2858))
 KNOWN = [
-    ("calibrate.calibrate", {"mechanism": BallsInBins(matrices.optimal_counting(27), 1.14, 9, 3), "epsilon": 2.0**63, "delta": 1e-10}),
+    ("calibration.calibrate", {"mechanism": BallsInBins(matrices.optimal_counting(27), 1.14, 9, 3), "epsilon": 2.0**63, "delta": 1e-10}),
     ("montecarlo.estimate_noise", {"gram": GRAM, "epsilon": 1.0, "delta": 1 - 1e-12, "relative_error": math.exp(-1), "seed": 1}),
     ("montecarlo.estimate_noise", {"gram": GRAM, "epsilon": 1e-300, "delta": 5e-324}),
 ]
