@@ -18,7 +18,6 @@ from dplib import (
     conditional,
     gaussian,
     matrices,
-    mechanisms,
     mixtures,
 )
 from dplib.conditional import compose as _composed_rows
@@ -309,8 +308,8 @@ def no_work(monkeypatch):
         raise ArithmeticError("work began before the arguments were checked")
 
     monkeypatch.setattr(conditional, "rows", work)
-    monkeypatch.setattr(mechanisms.accounting, "epsilon", work)
-    monkeypatch.setattr(mechanisms.accounting, "delta", work)
+    monkeypatch.setattr(accounting, "epsilon", work)
+    monkeypatch.setattr(accounting, "delta", work)
 
 
 @pytest.mark.parametrize(
