@@ -70,7 +70,7 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
     answer: then its message says one of four things (too little noise, delta practically 0, delta practically 1,
     beyond the accountants) and what to do; what refused is its __cause__.
     Cost in CPU seconds: 5 ms in the median of practical settings, below 0.7 s for 99%, a little over 1 s at most; over the
-    whole domain 12 ms in the median, below 4 s for 99%, and up to 8 s for groups of thousands with little noise.
+    whole domain 12 ms in the median, below 4 s for 99%, and up to 10 s for groups of thousands with little noise.
     A named method takes seconds.
     """
     tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
