@@ -46,8 +46,8 @@ def calibrate(
     method : "auto", or "renyi" for the noise that Renyi accounting asks for (more than needed).
 
     The *upper* bounds of delta at `epsilon`, and of epsilon at `delta` (to 1e-9 of it), meet the target; a noise
-    multiplier smaller by 1e-8 (relative), by 1e-6 where the lattice answers, or by 0.1% where brackets are wide, would not. Raises ValueError when
-    every noise multiplier meets the target, and on bad input. Cost: about six accountant calls.
+    multiplier smaller by 1e-8 (relative), by 1e-6 where the lattice answers, or by 0.1% where brackets are wide,
+    would not. Raises ValueError when every noise multiplier meets the target, and on bad input. Cost: about six accountant calls.
 
     A noise multiplier that is proved to be enough is an `UpperEnd`: its digits are rounded up when it is printed.
 
