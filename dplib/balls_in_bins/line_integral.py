@@ -13,9 +13,9 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import special
+from ..gaussian import LOG_SQRT_2PI
 
 NODES = 4
-LOG_ROOT_TAU = 0.9189385332046727  # log sqrt(2 pi)
 _STEPS = 200
 LOWEST = -60.0  # normal tails beyond are below 1e-780
 _WIDE = 30.0  # growth beyond which 1 is nothing beside its exponential
@@ -118,7 +118,7 @@ def nodes(uniform, crossed, centre, near, reach, smooth=False, count=NODES):
     distances = -scale * log_rest
     # The density of a distance is SHAPE p^(1/3) (1 - q) / scale.
     log_weights = np.log(scale / (_SHAPE * count)) - np.log(p) * (1 - 1 / _SHAPE) - log_rest
-    log_weights -= (crossed + distances - centre) ** 2 / 2 + LOG_ROOT_TAU
+    log_weights -= (crossed + distances - centre) ** 2 / 2 + LOG_SQRT_2PI
     inside = crossed - centre < _INSIDE
     if np.any(inside) and not smooth:
         low = (crossed - centre)[inside]

@@ -12,7 +12,8 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import special
-from .line_integral import LOG_ROOT_TAU, crossing, log_sum, loss_beyond, nodes
+from ..gaussian import LOG_SQRT_2PI
+from .line_integral import crossing, log_sum, loss_beyond, nodes
 from .points import cubes
 from .proposal_remove import factor
 
@@ -67,7 +68,7 @@ class AddProposal:
         hessian = across.T @ (shares[0][:, None] * across) - np.outer(
             across.T @ shares[0], across.T @ shares[0]
         )
-        pressure = math.exp(-(crossed[0] ** 2) / 2 - LOG_ROOT_TAU - special.log_ndtr(crossed[0]))
+        pressure = math.exp(-(crossed[0] ** 2) / 2 - LOG_SQRT_2PI - special.log_ndtr(crossed[0]))
         bends, directions = np.linalg.eigh((hessian + hessian.T) / 2)
         order = np.argsort(-bends)[: max(1, len(bends) - 1)] if len(bends) > 1 else np.arange(0)
         self.nearest = crossed[0]
@@ -139,7 +140,7 @@ class AddProposal:
     def _border(self, part, log_scale):
         _, crossed, _, slope, _, _, log_weight, _ = part
         return (
-            np.exp(np.minimum(log_weight - crossed**2 / 2 - LOG_ROOT_TAU - log_scale, _LARGEST / 2)) / slope
+            np.exp(np.minimum(log_weight - crossed**2 / 2 - LOG_SQRT_2PI - log_scale, _LARGEST / 2)) / slope
         )
 
     def gradient(self, rng, size, log_scale):

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._base.lazy_scipy import special
+from ..gaussian import LOG_SQRT_2PI
 from . import saddles as _saddles
-from .line_integral import LOG_ROOT_TAU, LOWEST, crossing, log_sum, loss_beyond, nodes
+from .line_integral import LOWEST, crossing, log_sum, loss_beyond, nodes
 from .points import cubes
 
 LADDER = (0.0, 1.5, 3.0, 6.0, 12.0, np.inf)
@@ -431,7 +432,7 @@ class RemoveProposal:
 
     def _border(self, lines, log_scale):
         """Weights of the crossings in integrals over the border Y = epsilon with w^2 E_Q's density of w there."""
-        density = -((lines.crossed - lines.centre) ** 2) / 2 - LOG_ROOT_TAU + lines.log_weight
+        density = -((lines.crossed - lines.centre) ** 2) / 2 - LOG_SQRT_2PI + lines.log_weight
         density -= log_sum(self._log_laws(lines, 0.0, lines.excess))
         return np.where(lines.excess < 1e-6, np.exp(density + self.epsilon - log_scale) / lines.slope, 0.0)
 
