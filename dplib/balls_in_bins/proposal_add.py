@@ -12,8 +12,9 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import special
+from .._base.log_space import log_sum_exp
 from ..gaussian import LOG_SQRT_2PI
-from .line_integral import crossing, log_sum, loss_beyond, nodes
+from .line_integral import crossing, loss_beyond, nodes
 from .points import cubes
 from .proposal_remove import factor
 
@@ -117,7 +118,7 @@ class AddProposal:
             for share, multiplier in zip(self.shares, self.multipliers)
             if share > 0
         ]
-        log_weight = -log_sum(np.stack(parts, axis=1))
+        log_weight = -log_sum_exp(np.stack(parts, axis=1))
         rest = place @ self.root.T - self.diagonal / 2
         beta = np.broadcast_to(self.beta, rest.shape)
         crossed, shares, slope, excess = crossing(rest, beta, self.level, self.nearest)
