@@ -77,7 +77,7 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
     parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
     if method == "renyi":
         return _renyi_bound(renyi.to_delta, parts, epsilon, side)
-    return _answer(lambda *asked: side_delta(asked[0], epsilon, asked[1], method, tolerance), parts, side, method)
+    return _answer(lambda parts, side: side_delta(parts, epsilon, side, method, tolerance), parts, side, method)
 
 
 def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
@@ -120,8 +120,7 @@ def epsilon(composition, delta, direction="both", method="auto", *, tolerance=1e
     parts, delta, side = _prepare(composition, direction, method, delta=delta)
     if method == "renyi":
         return _renyi_bound(renyi.to_epsilon, parts, delta, side)
-    ask = lambda *asked: _side_epsilon(asked[0], delta, asked[1], method, tolerance)
-    return _answer(ask, parts, side, method, delta)
+    return _answer(lambda parts, side: _side_epsilon(parts, delta, side, method, tolerance), parts, side, method, delta)
 
 
 def _renyi_bound(convert, parts, target, side):

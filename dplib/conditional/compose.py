@@ -12,6 +12,7 @@ dominates [M-B]; and the hockey-stick divergence is convex in the pair. So
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 from .. import accounting, mixtures
 from .._base import validate as check
@@ -78,6 +79,7 @@ class Accounted:
         except NoBracketError:
             return by_convexity
 
+    @cached_property
     def _sure(self):
         """(log P(any participation), the Gaussian pair of the largest sensitivities)."""
         log_none = math.fsum(count * mixture.log_floor for mixture, count in self.pairs)
@@ -86,13 +88,13 @@ class Accounted:
         return log_taken + 1e-12, mixtures.Mixture([mu], [1.0], 1.0)
 
     def _log_delta(self, epsilon):
-        log_taken, sure = self._sure()
+        log_taken, sure = self._sure
         if log_taken == -math.inf or sure.is_trivial:
             return -math.inf
         return min(log_taken + accounting.log_delta(sure, epsilon).upper, 0.0)
 
     def _epsilon(self, delta):
-        log_taken, sure = self._sure()
+        log_taken, sure = self._sure
         log_delta = math.log(delta) - log_taken
         return accounting.epsilon(sure, math.exp(log_delta) * (1 - 1e-12), self.side).upper if log_delta < 0 else 0.0
 

@@ -30,7 +30,7 @@ _MOST_PAIRS, _MOST_TRIPLES, _MOST_QUADRUPLES = 512, 512, 96  # rounds up to whic
 _GROUPS = 64  # of min-separation, for which that is done one by one
 _LARGEST_EXPONENT = 600.0
 _SHARES = (0.0, 0.1, 0.3, 0.6)  # of the threshold, for sets of several rounds
-_CLOSE, _ROOM = 1e-7, 1e-9  # of an epsilon that is sharp enough; and left in a delta, so that its epsilon is found again
+_CLOSE, _ROOM = 1e-7, 1e-9  # of an epsilon that is sharp enough; of a search for one, and left in a delta, so that its epsilon is found again
 _LARGEST_EPSILON = 500.0  # up to which the moments are asked: the norms alone are as good beyond
 
 
@@ -54,16 +54,10 @@ class Few:
     def epsilon(self, delta, direction):
         """(upper bound on epsilon, which one it is)."""
         counted = self._smallest(delta, direction), "participations counted"
-        low, high = 0.0, min(counted[0], _LARGEST_EPSILON)
+        high = min(counted[0], _LARGEST_EPSILON)
         if high == 0 or not self._once(high) < delta:
             return counted
-        if self._once(low) <= delta:
-            high = 0.0
-        # Decreasing, and the upper end meets delta at each step.
-        while high - low > 1e-9 * high:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if self._once(middle) <= delta else (middle, high)
-        return high, "one participation by moments"
+        return _least_epsilon(self._once, delta, high), "one participation by moments"
 
     def _smallest(self, delta, direction):
         """The epsilon of the mixture; by its delta where the curve is so flat that rounding hides where it meets `delta`."""
@@ -71,13 +65,7 @@ class Few:
         high = self._counted(accounting.epsilon, "epsilon", delta, direction)
         if high == 0 or at(high * (1 - _CLOSE)) > delta:
             return high
-        low = 0.0
-        if at(low) <= delta:
-            return low
-        while high - low > _ROOM * high:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if at(middle) <= delta else (middle, high)
-        return high
+        return _least_epsilon(at, delta, high)
 
     def _counted(self, ask, question, target, direction):
         """The closed form of the mixture; where a number in it leaves the floats, its largest norm alone."""
@@ -99,9 +87,14 @@ class Few:
     # -- participations counted
 
     @cached_property
+    def _counts(self):
+        """The number of participations N."""
+        return binomial(self.columns, self.p, self.noise)
+
+    @cached_property
     def mixture(self):
-        """The scalar mixture of r_N, N the number of participations [M-few]."""
-        counts = binomial(self.columns, self.p, self.noise)
+        """The scalar mixture of r_N [M-few]."""
+        counts = self._counts
         return Mixture._from_logs(
             self.noise, self._norms(counts.sensitivities), counts.log_probabilities, counts.log_probability_error
         )
@@ -182,14 +175,14 @@ class Few:
     @cached_property
     def _rest(self):
         """The mixture given that there are at least two participations."""
-        known = binomial(self.columns, self.p, self.noise)
+        known = self._counts
         logs = np.where(known.sensitivities >= 2, known.log_probabilities, -np.inf)
         return Mixture._from_logs(self.noise, self._norms(known.sensitivities), logs, 2 * known.log_probability_error)
 
     @cached_property
     def _log_several(self):
         """log P[N >= 2]."""
-        known = binomial(self.columns, self.p, self.noise)
+        known = self._counts
         logs = known.log_probabilities[known.sensitivities >= 2]
         return float(np.logaddexp.reduce(logs)) + known.log_probability_error + 1e-12 if len(logs) else -math.inf
 
@@ -219,6 +212,17 @@ class Few:
             for order, log_sum in _tuple_sums(gram / self.noise**2):
                 found.setdefault(order, []).append(log_sum)
         return [(order, max(sums)) for order, sums in found.items() if len(sums) == len(self._grams)]
+
+
+def _least_epsilon(at, delta, high):
+    """The least epsilon at which `at`, which decreases, is at most `delta`: the upper end, `high` at first, meets it at each step."""
+    low = 0.0
+    if at(low) <= delta:
+        return low
+    while high - low > _ROOM * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if at(middle) <= delta else (middle, high)
+    return high
 
 
 def _largest_sums(gram, most):
