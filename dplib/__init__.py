@@ -65,7 +65,6 @@ _ALIASES = {
     "lattice": "accounting.lattice",
     "montecarlo": "balls_in_bins",
     "published": "optimize.jax_descent",
-    "rare": "accounting.split_contour",
     "renyi": "accounting.renyi",
     "sensitivity": "matrices.sensitivity",
     "utility": "matrices.prefix_errors",

@@ -314,8 +314,6 @@ OTHERS = {
     "one_step.threshold": _OPEN,
     "one_step.threshold_distances": _OPEN,
     "one_step.unsampled_epsilon": _OPEN,
-    "rare.side_epsilon": _FLOOR,
-    "rare.side_log_delta": _FLOOR,
     "renyi.compose": {"parts": made(lambda rng: [(curve(rng), int(rng.integers(1, 1000))) for _ in range(2)])},
     "renyi.log_delta": _RENYI,
     "renyi.randomized_response": {"probability": logs(0.5, 1)},
@@ -335,14 +333,13 @@ OTHERS = {
 # Lower floors, whose arguments their callers have checked: no wrong ones are put in.
 UNCHECKED = {
     "accounting.side_delta", "accounting.side_log_delta", "conditional.candidates", "contour.Chernoff", "contour.side_epsilon",
-    "contour.side_log_delta", "gaussian.log_tail_difference", "lattice.side_epsilon", "lattice.side_log_delta", "rare.side_epsilon",
-    "rare.side_log_delta",
+    "contour.side_log_delta", "gaussian.log_tail_difference", "lattice.side_epsilon", "lattice.side_log_delta",
 }  # fmt: skip
 # Logarithms, noise, and what is signed by its nature.
 NEGATIVE = {
     "accounting.log_delta", "accounting.side_log_delta", "audit.epsilon_lower_bound", "audit.transcripts", "conditional.published_tail",
     "contour.Chernoff", "contour.side_log_delta", "gaussian.log_delta", "gaussian.log_tail_difference", "lattice.side_log_delta",
-    "one_step.noise_slope", "one_step.threshold", "one_step.threshold_distances", "rare.side_log_delta", "renyi.log_delta",
+    "one_step.noise_slope", "one_step.threshold", "one_step.threshold_distances", "renyi.log_delta",
     "results.Bracket", "results.Estimate",
 }  # fmt: skip
 # log 0; a lemma or a divergence without a bound.

@@ -8,7 +8,7 @@ import math
 from hypothesis import Phase, reject, settings
 from hypothesis import strategies as st
 
-from dplib import NoBracketError, accounting, contour, lattice, rare
+from dplib import NoBracketError, accounting, contour, lattice
 from dplib.mixtures import Mixture, binomial
 
 SCALE = 20 if settings.get_current_profile_name() == "thorough" else 1
@@ -39,16 +39,9 @@ def answer(function, *arguments, **options):
         reject()
 
 
-def _split(parts, epsilon, direction):
-    if len(parts) > 1:
-        reject()
-    return rare.side_log_delta(*parts[0], epsilon, direction)
-
-
 # Every accountant that gives brackets, by itself; none chooses another one.
 ROUTES = {
     "contour": contour.side_log_delta,
-    "split contour": _split,
     "lattice": lambda parts, epsilon, direction: lattice.side_log_delta(parts, epsilon, direction, WIDE),
     "auto": lambda parts, epsilon, direction: accounting.side_log_delta(parts, epsilon, direction, "auto", WIDE),
 }

@@ -4,9 +4,7 @@ A composition is a mixture, or a list of (mixture, rounds) pairs. One round has 
 closed form, plain Gaussians compose to one Gaussian; everything else goes to the
 contour integral, whose bracket is the narrowest, and to the lattice where the
 contour's bound does not close. Where none of them closes, the answer is Chernoff's bound with
-0 below it, or what is within a rounding of 1: wide, and proved at both ends. The integral has two forms, `rare` for few rounds
-and rare sampling of one mixture, `contour` for all else; the answer calls both
-"contour".
+0 below it, or what is within a rounding of 1: wide, and proved at both ends.
 Renyi accounting, an upper bound only, is there on request and never chosen.
 """
 
@@ -23,19 +21,17 @@ from .._base.lazy_scipy import optimize, special
 from ..gaussian import TAIL_ERROR
 from ..mixtures import EPS, Mixture, log_sum_exp
 from ..results import Bracket, NoBracketError, UpperBound
-from . import contour, lattice, renyi, split_contour
+from . import contour, lattice, renyi
 from . import wide as _wide
 from .floats import inside_floats
 
 METHODS = ("auto", "contour", "lattice", "renyi")
 # The contour's answer stands when it is this narrow; else the lattice is asked too.
 _NARROW = 1e-6
-# Up to so many rounds of different mixtures the lattice is asked first.
-_HANDFUL = 10
-# Up to this many rounds, or expected participations, the split contour is asked first.
+# Up to so many rounds, or expected participations, the lattice is asked first.
+_HANDFUL, _HARDLY_ANY = 10, 0.05
+# Up to this many rounds, or expected participations, the contour is given less work: it often does not close.
 _FEW_ROUNDS, _RARE = 30, 8.0
-# Up to so many expected participations the lattice is asked first where the split contour, made for one mixture, cannot.
-_HARDLY_ANY = 0.05
 # Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
 _WIDE = 0.01
 # log of the smallest float, and of a delta below which brackets are as narrow as a glance makes them.
@@ -43,7 +39,6 @@ _LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -40.0
 _LOG_CERTAIN = -14.0  # log of 1 - delta that is no practical one either
 # The domain: noise, delta and 1 - delta.
 _LEAST_NOISE, _LEAST_DELTA, _LEAST_MISS = 0.01, 1e-300, 1e-12
-_MANY = 300  # components from which on the split contour is slower than the lattice
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND = 1e-3, 2e-4
 _TRIES = (35_000, 500_000), (120_000, 700_000), (400_000, 1_800_000)  # cells of a round, points of the sum
@@ -334,9 +329,6 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, 
     def by_contour():
         return contour.side_log_delta(parts, epsilon, direction, *work.contour)
 
-    def by_split():
-        return split_contour.side_log_delta(*parts[0], epsilon, direction, *work.split)
-
     def by_lattice():
         if not work.lattice:
             return lattice.side_log_delta(parts, epsilon, direction, tolerance)
@@ -348,7 +340,7 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, 
 
     # The lattice cannot beat a contour bracket that is narrow next to the logarithm itself.
     narrow = lambda bracket: bracket.width <= tolerance * (1 + abs(bracket.upper))
-    routes = _routes(parts, method, by_split, by_contour, by_lattice)
+    routes = _routes(parts, method, by_contour, by_lattice)
     return _choose(routes, lambda bracket: bracket.width, narrow)
 
 
@@ -373,9 +365,6 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
     def by_contour():
         return contour.side_epsilon(parts, delta, direction, *work.contour)
 
-    def by_split():
-        return split_contour.side_epsilon(*parts[0], delta, direction, *work.split)
-
     def by_lattice():
         if not work.lattice:
             return lattice.side_epsilon(parts, delta, direction, tolerance)
@@ -386,7 +375,7 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         )
 
     narrow = lambda bracket: bracket.relative_width <= tolerance
-    routes = _routes(parts, method, by_split, by_contour, by_lattice)
+    routes = _routes(parts, method, by_contour, by_lattice)
     try:
         bracket = _choose(routes, lambda bracket: bracket.relative_width, narrow)
     except NoBracketError as error:
@@ -402,19 +391,14 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
     return bracket
 
 
-def _routes(parts, method, by_split, by_contour, by_lattice):
-    """The accountants to ask, in order; "contour" names both forms of the integral."""
-    if method == "lattice":
-        return [by_lattice]
-    contours = [by_contour]
-    if len(parts) == 1 and (method != "auto" or len(parts[0][0].shifts) <= _MANY):
-        contours = [by_split, by_contour] if _is_rare(parts) else [by_contour, by_split]
-    elif method == "auto" and (
-        sum(rounds for _, rounds in parts) <= _HANDFUL or _participations(parts) <= _HARDLY_ANY
-    ):
-        # A few different rounds, or rare ones: the contour would close late, or not at all.
+def _routes(parts, method, by_contour, by_lattice):
+    """The accountants to ask, in order."""
+    if method != "auto":
+        return [by_lattice if method == "lattice" else by_contour]
+    if sum(rounds for _, rounds in parts) <= _HANDFUL or _participations(parts) <= _HARDLY_ANY:
+        # A few rounds, or rare ones: the contour would close late, or not at all.
         return [by_lattice, by_contour]
-    return contours + ([by_lattice] if method == "auto" else [])
+    return [by_contour, by_lattice]
 
 
 @dataclass(frozen=True)
@@ -422,14 +406,13 @@ class _Work:
     """What each accountant may spend, as arguments of its functions; seconds, where nothing is said."""
 
     contour: tuple = ()
-    split: tuple = ()
     lattice: tuple = ()  # (cells, points) of each try
 
 
 def _work(parts, log_delta):
     """What method="auto" asks of each: a tenth of a second, less where little can come of it. log_delta : roughly."""
     hopeful = log_delta > _LOG_PRACTICAL and not _is_rare(parts)
-    return _Work((4_000_000 if hopeful else 1_000_000,), (10_000_000,), _TRIES)
+    return _Work((4_000_000 if hopeful else 1_000_000,), _TRIES)
 
 
 def _by_tries(ask, tries, tolerance, width, practical):

@@ -28,7 +28,7 @@ The bounds of one round are in `contour_nodes`, the sum over frequencies is here
 Cost: one factor costs (u nodes) x (y nodes), typically 300 x 60. Factors on one grid
 of shifts are evaluated together: two thousand of them take half a second. Where the
 characteristic function decays slowly (few rounds, tiny sampling probability) the
-work exceeds a cap and NoBracketError tells the caller to use the split contour or the lattice.
+work exceeds a cap and NoBracketError tells the caller to use the lattice.
 """
 
 from __future__ import annotations

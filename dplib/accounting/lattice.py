@@ -302,7 +302,7 @@ def _share_left(log_whole, log_bulk):
 
 @inside_floats()
 def side_log_delta(composition, epsilon, direction, relative_width=1e-7, cells=MOST_CELLS, points=MOST_POINTS, guess=None):
-    """Bracket of log delta(epsilon) in one direction; composition of non-trivial pairs.
+    """Bracket of log delta(epsilon) in one direction [A-5], [A-6], [A-7], [A-8]; composition of non-trivial pairs.
 
     relative_width : the relative width of delta aimed at. cells, points : most lattice points of one round, and of
     all together. guess : about log delta, if it is known. Raises NoBracketError where no finite lower bound comes out.

@@ -124,7 +124,7 @@ class Sum:
         return frequencies, product
 
     def _split_spectrum(self):
-        """The same for the runs in which some round loses more than `split`: prod (B + X)^T - prod B^T, where
+        """The same for the runs in which some round loses more than `split` [A-8]: prod (B + X)^T - prod B^T, where
         B is the transform of the losses up to `split` and X that of the others.
 
         That is a sum of products with positive coefficients, each with a factor X. So if B and X are off by b and x at

@@ -46,8 +46,8 @@ def calibrate(
     method : "auto", or "renyi" for the noise that Renyi accounting asks for (more than needed).
 
     The *upper* bounds of delta at `epsilon`, and of epsilon at `delta` (to 1e-9 of it), meet the target; a noise
-    multiplier smaller by 1e-8 (relative), or by 0.1% where brackets are wide, would not. Raises ValueError when
-    every noise multiplier meets the target, and on bad input. Cost: about six accountant calls.
+    multiplier smaller by 1e-8 (relative), by 1e-6 where the lattice answers, or by 0.1% where brackets are wide,
+    would not. Raises ValueError when every noise multiplier meets the target, and on bad input. Cost: about six accountant calls.
 
     A noise multiplier that is proved to be enough is an `UpperEnd`: its digits are rounded up when it is printed.
 
@@ -102,7 +102,7 @@ def effective_noise(sampling_probability, steps, epsilon, delta, *, direction="b
     tolerance : relative, in [1e-9, 0.1].
 
     sigma(q, T) is the noise multiplier of `calibrate`: certified to meet the target,
-    and at most `tolerance` above the smallest one that does. An array is walked from the
+    and at most `tolerance` above the smallest one that does (1e-6 where the lattice answers). An array is walked from the
     largest q down, each solution started from its neighbours: a few accountant calls each.
     Raises ValueError where no noise is needed, and on bad input. Returns a float, or an array.
 

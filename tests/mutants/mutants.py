@@ -46,9 +46,7 @@ _SPLITTING = _of(PROPERTIES, "test_splitting_and_order_do_not_matter")
 _ENDS = _of("test_contour.py", "test_ends_of_epsilon_are_certified_where_they_lie")
 _INFINITE = _of("test_lattice.py", "test_infinite_losses_of_all_rounds_count_in_the_upper_bound_alone")
 _WINDOW = _of("test_contour.py", "test_mass_outside_the_window_is_covered")
-_COARSE_LINE = _of("test_rare.py", "test_coarse_cells_bound_a_line")
 _STATED = _of("test_stated_errors.py", "test_brackets_cover_the_error_that_a_mixture_states")
-_OUTSIDE = _of("test_rare.py", "test_mass_outside_the_cells_is_covered")
 _WIDE = _of("test_conditional.py", "test_wide_groups_of_ages_cost_more")
 _AGES = _of("test_conditional.py", "test_groups_bound_all_inner_products")
 _AGED_RUNS = _of("test_conditional.py", "test_simulated_sums_keep_their_budget")
@@ -95,13 +93,6 @@ DANGEROUS = [
     Mutant("contour: tail of the frequencies dropped", "accounting/contour", "_Integral._frequency_tail", {"BinOp Div#11": "0.0"}, _of("test_contour.py", "test_the_bound_on_high_frequencies_covers_them")),
     Mutant("contour: upper end not certified", "accounting/contour", "bracket_epsilon", {"Compare LtE#1": "True"}, _ENDS),
     Mutant("contour: certified by the lower bound", "accounting/contour", "bracket_epsilon", {"Constant 2#1": "0"}, _ENDS),
-    # Few rounds and rare sampling.
-    Mutant("split: bulk forgotten in the upper end", "accounting/split_contour", "_Integral.log_bounds", {"BinOp Add#9": "_.left"}, _of("test_rare.py", "test_the_bulk_is_counted_in_the_upper_end")),
-    Mutant("split: bulk's share taken off twice", "accounting/split_contour", "_Integral.log_bounds", {"BinOp Add#9": "value - error - extra"}, ("test_rare.py",)),
-    Mutant("split: rounds forgotten", "accounting/split_contour", "_Parts.log_left", {"BinOp Mult#1": "tail"}, ("test_rare.py",)),
-    Mutant("split: pad inwards", "accounting/split_contour", "_Integral.log_bounds", {"BinOp Add#11": "upper - 1e3 * pad"}, ("test_rare.py",)),
-    Mutant("split: scale of the sum halved", "accounting/split_contour", "_Integral.log_bounds", {"BinOp Div#1": "_ / 2"}, ("test_rare.py", *_AGREE)),
-    Mutant("split: transform of the tail alone", "accounting/split_contour", "_Integral._left", {"Compare Eq": "True"}, ("test_rare.py",)),
     # The lattice.
     Mutant("lattice: infinite losses dropped", "accounting/lattice_composition", "Sum.log_bound", {"Call logaddexp#2": "finite"}, _INFINITE),
     Mutant("lattice: infinite losses of one round for all", "accounting/lattice_composition", "Sum.__init__", {"BinOp Add#4": "_.left"}, _INFINITE),
@@ -178,7 +169,7 @@ DANGEROUS = [
     Mutant("rows: coins as Poisson numbers of the same mean", "conditional/row_laws", "RowLaws.add_improbable", {"UnaryOp USub#2": "chances"}, _ROW_LAWS),
     Mutant("rows: jumps beyond the top lost", "conditional/row_laws", "RowLaws.add_improbable", {"AugAssign Add#2": "pass"}, _ROW_LAWS),
     Mutant("rows: no binomial number beyond the last", "conditional/row_laws", "binomial_numbers", {"BinOp Mult": "0.0"}, _of("test_row_law.py", "test_numbers_that_are_left_out_are_counted")),
-    # The factors of the contour, and those of the split contour.
+    # The factors of the contour.
     Mutant("factors: lines of the strip dropped", "accounting/contour_nodes", "Nodes.quadrature_error", {"Call logaddexp": "log_tail + 0 * _.args[0].right"}, ("test_contour.py",)),
     Mutant("factors: mass outside the window dropped", "accounting/contour_nodes", "Nodes.quadrature_error", {"Call logaddexp": "_.args[0]"}, _WINDOW),
     Mutant("factors: error taken off the moment", "accounting/contour_nodes", "Nodes.log_moment_bound", {"BinOp Add": "_.left.left - np.log1p(error)"}, _WINDOW),
@@ -187,12 +178,6 @@ DANGEROUS = [
     Mutant("factors: no rounding of the moments", "accounting/contour_nodes", "Nodes.rounding", {"Name _ROUNDING_SAFETY": "0.0"}, _STATED + ("test_contour.py",)),
     Mutant("factors: no rounding of the transform", "accounting/contour_nodes", "Nodes.characteristic_rounding", {"Name _ROUNDING_SAFETY": "0.0"}, _of("test_stated_errors.py", "test_transforms_of_one_round_cover_it")),
     Mutant("factors: remove and add swapped", "accounting/contour_nodes", "Family.power", {"IfExp": "-c if _.test else 1 + c"}, _AGREE + ("test_contour.py",)),
-    Mutant("lines: argument of the farther end", "accounting/split_contour_nodes", "_Cells.log_line", {"IfExp#2": "_.orelse.left if _.test else _.body"}, _COARSE_LINE),
-    Mutant("lines: power of the smaller end", "accounting/split_contour_nodes", "_Cells.log_line", {"Slice#1": ":-1", "Slice#2": "1:"}, _COARSE_LINE),
-    Mutant("lines: mass outside the cells dropped", "accounting/split_contour_nodes", "_Cells.log_line", {"Call logaddexp": "_.args[0]"}, _OUTSIDE),
-    Mutant("lines: share off the real line as on it", "accounting/split_contour_nodes", "_Part._growth", {"BinOp Sub": "-math.inf"}, ("test_rare.py",)),
-    Mutant("lines: rounding dropped", "accounting/split_contour_nodes", "_Nodes.rounding", {"Tuple#8": "(0.0, 0.0)"}, ("test_rare.py",)),
-    Mutant("lines: remove and add swapped", "accounting/split_contour_nodes", "_Side.__init__", {"IfExp": "-1 if _.test else 1"}, ("test_rare.py",)),
     # One round's Renyi divergence.
     Mutant("Renyi: strip bound dropped", "accounting/renyi_moments", "_Quadrature._log_strip", {"Call float#3": "-800.0"}, ("test_renyi.py",)),
     Mutant("Renyi: what lies outside dropped", "accounting/renyi_moments", "_Quadrature._log_outside", {"Call float#2": "-800.0"}, ("test_renyi.py",)),

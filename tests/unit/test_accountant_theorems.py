@@ -4,13 +4,12 @@ Each test evaluates both sides of one statement by elementary means (fine trapez
 sums, direct enumeration, 40-digit arithmetic); none of them calls dplib.contour or dplib.lattice.
 """
 
-import functools
 import math
 
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate, special
+from scipy import integrate
 
 from dplib import gaussian, mixtures
 
@@ -232,181 +231,6 @@ def test_truncation_bounds(pair, direction):
         assert psi(y) <= sum_value + (10 * h) ** 2 / 12 * cells + rest + 1e-9
 
 
-# -- few rounds and rare sampling
-
-
-def step_at(z, place, width):
-    """Phi((z - place) / width), also for complex z."""
-    return special.erfc(-(z - place) / width / math.sqrt(2)) / 2
-
-
-def chernoff(t, losses, masses, epsilon):
-    """Chernoff's bound on delta at tilt t, for a measure of losses."""
-    return math.exp(t * math.log(t) - (1 + t) * math.log1p(t) - t * epsilon) * float(np.exp(t * losses) @ masses)
-
-
-def compose(losses, masses, rounds):
-    """The law of a sum of losses on a lattice, as an array of masses and its first index."""
-    total = masses
-    for _ in range(rounds - 1):
-        total = np.convolve(total, masses)
-    return rounds * losses[0] + (losses[1] - losses[0]) * np.arange(len(total)), total
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_taking_out_the_bulk(seed):
-    """[A-8] What is left is positive, has the stated moments and transform, and the rest obeys Chernoff."""
-    rng = np.random.default_rng(seed)
-    rounds, losses = int(rng.integers(2, 9)), 0.25 * np.arange(-3, 12)
-    masses = rng.dirichlet(np.exp(-0.8 * np.arange(15)) * 20 + 0.05)
-    tail = masses * step_at(losses, rng.uniform(0.2, 1.0), 0.3)
-    support, whole = compose(losses, masses, rounds)
-    bulk = compose(losses, masses - tail, rounds)[1]
-    left = whole - bulk
-    assert np.all(left >= -1e-16) and left.sum() > 0
-    transform = lambda law, at, z: law @ np.exp(np.multiply.outer(at, z))
-    delta = lambda law, e: float(np.maximum(-np.expm1(e - support), 0) @ law)
-    for c in (0.4, 2.0):
-        z = c + 1j * np.linspace(0, 20, 41)
-        sharp, flat = transform(tail, losses, z), transform(masses - tail, losses, z)
-        size = np.exp(c * support) @ left
-        assert np.allclose(transform(left, support, z), (sharp + flat) ** rounds - flat**rounds, atol=1e-12 * size)
-        bound = rounds * np.abs(sharp) * (np.exp(c * losses) @ masses) ** (rounds - 1)
-        assert np.all(np.abs(transform(left, support, z)) <= bound * (1 + 1e-12))
-        for e in (0.1, 0.8, 2.0):
-            assert delta(whole, e) == pytest.approx(delta(left, e) + delta(bulk, e), rel=1e-12)
-            assert delta(left, e) <= left.sum() + 1e-15
-            assert 0 <= delta(bulk, e) <= chernoff(c, support, bulk, e)
-            power_of_one = chernoff(c, losses, masses - tail, e) * flat[0].real ** (rounds - 1)
-            assert chernoff(c, support, bulk, e) == pytest.approx(power_of_one, rel=1e-10)
-            assert delta(left, e) <= chernoff(c, support, left, e)
-            # Aliasing: the shifts of delta of what is left, by multiples of a period.
-            period = 6.0
-            shifts = np.arange(-40, 41)
-            series = sum(math.exp(c * m * period) * delta(left, e + m * period) for m in shifts)
-            excess = series - delta(left, e)
-            above = chernoff(1.5 * c, support, left, e) / math.expm1(0.5 * c * period)
-            below = left.sum() / math.expm1(c * period)
-            for less in (0.3 * c, 0.6 * c):
-                below = min(below, chernoff(less, support, left, e) / math.expm1((c - less) * period))
-            assert -1e-15 <= excess <= above + below
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_errors_of_the_two_parts(seed):
-    """[A-8] (B + X)^T - B^T feels an error of the bulk at most T times, one of the tail C times."""
-    rng = np.random.default_rng(seed)
-    rounds = int(10 ** rng.uniform(0.3, 3))
-    flat, sharp = 1.0, 10 ** rng.uniform(-9, 1)
-    errors = 10 ** rng.uniform(-9, -2, 2) / rounds
-    with mpmath.workdps(50):
-        power = lambda b, x: (b + x) ** rounds - b**rounds
-        size = power(mpmath.mpf(flat), mpmath.mpf(sharp))
-        condition = rounds * (flat + mpmath.mpf(sharp)) ** (rounds - 1) * sharp / size
-        assert 1 - mpmath.mpf(10) ** -30 <= condition <= rounds * (1 + mpmath.mpf(10) ** -30)
-        bound = mpmath.exp(rounds * errors.sum()) * (rounds * errors[0] + condition * errors[1])
-        worst = 0
-        for _ in range(20):
-            share, turn = rng.uniform(0.9, 1, 2), np.exp(1j * rng.normal(0, 0.02, 4))
-            b, x = mpmath.mpc(complex(flat * share[0] * turn[0])), mpmath.mpc(complex(sharp * share[1] * turn[1]))
-            off = power(b + flat * errors[0] * complex(turn[2]), x + sharp * errors[1] * complex(turn[3]))
-            worst = max(worst, abs(off - power(b, x)) / size)
-        straight = power(flat * (1 + mpmath.mpf(errors[0])), sharp * (1 + mpmath.mpf(errors[1]))) / size - 1
-    assert worst <= bound and straight <= bound
-    # Not idle: errors of one sign on the real line come within a factor of the tail's part.
-    assert straight >= 0.99 * condition * errors[1]
-
-
-def ratio_on_line(pair, u, height):
-    return np.exp(np.multiply.outer(u + 1j * height, pair.shifts) - pair.shifts**2 / 2) @ pair.probabilities
-
-
-def line_integral(pair, direction, c, u, height, frequency, share=lambda z: 1.0):
-    """I at one height and frequency, by a fine sum."""
-    value = ratio_on_line(pair, u, height)
-    size = np.abs(value) ** (1 + c if direction == "remove" else -c) * np.exp(-frequency * np.angle(value))
-    size = size * np.abs(share(u + 1j * height))
-    return math.exp(height**2 / 2) * float(np.exp(log_phi(u)) @ size) * (u[1] - u[0])
-
-
-def test_shifted_line(pair):
-    """[A-9] No zero, increasing argument and modulus, and the bound on every higher frequency."""
-    largest, u, rng = float(pair.shifts[-1]), GRID[::2], np.random.default_rng(3)
-    for share in (0.1, 0.4, 0.5, 0.9, 0.99):
-        value = ratio_on_line(pair, u, share * math.pi / largest)
-        argument, modulus = np.angle(value), np.abs(value)
-        assert np.all(argument >= 0) and np.all(argument <= share * math.pi + 1e-12) and modulus.min() > 0
-        assert np.all(np.diff(argument) >= -1e-12)
-        assert np.all(modulus <= np.exp(posterior(pair, u)[0]) * (1 + 1e-12))
-        if share <= 0.5:
-            assert np.all(np.diff(modulus) >= -1e-12 * modulus[1:])
-            assert modulus.min() >= pair.probabilities[0] * (1 - 1e-12)
-    scale = {"remove": moment(pair, "remove", 2.5).real[0], "add": 1 / pair.probabilities[0] ** 2.5}
-    for c, first, place, width in ((0.7, 4.0, 1.0, 0.5), (2.5, 9.0, 2.0, 0.6)):
-        tail = functools.partial(step_at, place=place, width=width)
-        bulk = functools.partial(lambda z, part: part(2 * part.keywords["place"] - z), part=tail)
-        for direction, shares in (("remove", (tail, bulk)), ("add", (lambda z: 1.0,))):
-            for part in shares:
-                bounds = [
-                    line_integral(pair, direction, c, GRID, height, first, part)
-                    for height in rng.uniform(0.05, 0.95, 4) * math.pi / largest
-                ]
-                for y in first * np.array([1.0, 1.2, 2.0]):
-                    terms = np.exp(power(direction, c + 1j * y) * posterior(pair, GRID)[0] + log_phi(GRID))
-                    # The sum itself is good to 13 digits of the moment.
-                    exact = abs((terms * part(GRID)).sum()) * 0.01
-                    assert exact <= min(bounds) + 1e-13 * scale[direction]
-    # At a good height the bound is far below the moment itself.
-    best = min(line_integral(pair, "remove", 0.7, GRID, s * math.pi / largest, 12.0) for s in (0.2, 0.4, 0.7))
-    assert best < 0.6 * line_integral(pair, "remove", 0.7, GRID, 0.0, 0.0)
-
-
-def test_normal_distribution_function_off_the_line():
-    """[A-9] |Phi(x + iy)| in 30 digits."""
-    for x in (-6.0, -2.0, -0.3, 0.0, 1.0, 4.0):
-        for y in (0.1, 1.0, 2.5, -4.0):
-            with mpmath.workdps(30):
-                exact = abs(mpmath.erfc(-mpmath.mpc(x, y) / mpmath.sqrt(2)) / 2)
-                area = mpmath.quad(lambda r: mpmath.exp(r * r / 2), [0, abs(y)])
-                assert exact <= mpmath.ncdf(x) + mpmath.npdf(x) * area
-
-
-def rule_on_line(pair, direction, z, height, u):
-    """The trapezoid sum of M(z) on nodes u at a height (below the real line in the add direction)."""
-    points, ratio = u + 1j * height, ratio_on_line(pair, u, height)
-    log_ratio = np.log(np.abs(ratio)) + 1j * np.angle(ratio)
-    if direction == "add":
-        points, log_ratio = np.conj(points), np.conj(log_ratio)
-    terms = np.exp(power(direction, z) * log_ratio - points * points / 2) / math.sqrt(2 * math.pi)
-    return terms.sum() * (u[1] - u[0])
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_trapezoid_error_on_a_shifted_line(pair, direction):
-    """[A-9] Coarse nodes on a line of some height: the error is visible and bounded."""
-    c, largest = 1.5, float(pair.shifts[-1])
-    seen = 0.0
-    for height in (0.0, 0.2 * math.pi / largest, 0.4 * math.pi / largest):
-        for y in (1.0, 5.0):
-            exact = moment(pair, direction, c + 1j * y)[0]
-            assert abs(rule_on_line(pair, direction, c + 1j * y, height, GRID) - exact) <= 1e-11 * abs(moment(pair, direction, c)[0])
-            for step in (1.2, 0.8):
-                error = abs(rule_on_line(pair, direction, c + 1j * y, height, np.arange(-16.0, 22.0, step)) - exact)
-                bounds = []
-                for share in (0.1, 0.2, 0.4):
-                    strip = share * math.pi / largest
-                    if height and strip > height:
-                        continue
-                    if height:
-                        lines = [line_integral(pair, direction, c, GRID, height + s, y) for s in (strip, -strip)]
-                    else:
-                        lines = 2 * [line_integral(pair, direction, c, GRID, strip, -y)]
-                    bounds.append(sum(lines) / math.expm1(2 * math.pi * strip / step))
-                assert error <= min(bounds) + 1e-11 * abs(moment(pair, direction, c)[0])
-                seen = max(seen, error)
-    assert seen > 1e-7
-
-
 # -- the lattice: measures of loss values as (loss, mass) arrays
 
 
@@ -570,3 +394,84 @@ def test_quadrature_of_the_densities(points, size):
                     )
                 worst = max(worst, abs(rule / exact - 1))
         assert worst < 2e-15
+
+
+# -- rare rounds: the bulk is taken out
+
+
+def chernoff(t, losses, masses, epsilon):
+    """Chernoff's bound on delta at tilt t, for a measure of losses."""
+    return math.exp(t * math.log(t) - (1 + t) * math.log1p(t) - t * epsilon) * float(np.exp(t * losses) @ masses)
+
+
+def compose(losses, masses, rounds):
+    """The law of a sum of losses on a lattice, as an array of masses and its first index."""
+    total = masses
+    for _ in range(rounds - 1):
+        total = np.convolve(total, masses)
+    return rounds * losses[0] + (losses[1] - losses[0]) * np.arange(len(total)), total
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_taking_out_the_bulk(seed):
+    """[A-8] What is left is positive, has the stated moments and transform, and the rest obeys Chernoff."""
+    rng = np.random.default_rng(seed)
+    rounds, losses = int(rng.integers(2, 9)), 0.25 * np.arange(-3, 12)
+    masses = rng.dirichlet(np.exp(-0.8 * np.arange(15)) * 20 + 0.05)
+    tail = masses * (losses > rng.uniform(-0.2, 1.0))
+    support, whole = compose(losses, masses, rounds)
+    bulk = compose(losses, masses - tail, rounds)[1]
+    left = whole - bulk
+    assert np.all(left >= -1e-16) and left.sum() > 0
+    transform = lambda law, at, z: law @ np.exp(np.multiply.outer(at, z))
+    delta = lambda law, e: float(np.maximum(-np.expm1(e - support), 0) @ law)
+    for c in (0.4, 2.0):
+        z = c + 1j * np.linspace(0, 20, 41)
+        sharp, flat = transform(tail, losses, z), transform(masses - tail, losses, z)
+        size = np.exp(c * support) @ left
+        assert np.allclose(transform(left, support, z), (sharp + flat) ** rounds - flat**rounds, atol=1e-12 * size)
+        bound = rounds * np.abs(sharp) * (np.exp(c * losses) @ masses) ** (rounds - 1)
+        assert np.all(np.abs(transform(left, support, z)) <= bound * (1 + 1e-12))
+        for e in (0.1, 0.8, 2.0):
+            assert delta(whole, e) == pytest.approx(delta(left, e) + delta(bulk, e), rel=1e-12)
+            assert delta(left, e) <= left.sum() + 1e-15
+            assert 0 <= delta(bulk, e) <= chernoff(c, support, bulk, e)
+            power_of_one = chernoff(c, losses, masses - tail, e) * flat[0].real ** (rounds - 1)
+            assert chernoff(c, support, bulk, e) == pytest.approx(power_of_one, rel=1e-10)
+            assert delta(left, e) <= chernoff(c, support, left, e)
+            # Aliasing: the shifts of delta of what is left, by multiples of a period.
+            period = 6.0
+            shifts = np.arange(-40, 41)
+            series = sum(math.exp(c * m * period) * delta(left, e + m * period) for m in shifts)
+            excess = series - delta(left, e)
+            above = chernoff(1.5 * c, support, left, e) / math.expm1(0.5 * c * period)
+            below = left.sum() / math.expm1(c * period)
+            for less in (0.3 * c, 0.6 * c):
+                below = min(below, chernoff(less, support, left, e) / math.expm1((c - less) * period))
+            assert -1e-15 <= excess <= above + below
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_errors_of_the_two_parts(seed):
+    """[A-8] The difference of the two products, for up to three kinds of rounds, in 50 digits."""
+    rng = np.random.default_rng(seed)
+    kinds = int(rng.integers(1, 4))
+    rounds = (10 ** rng.uniform(0.3, 3, kinds)).astype(int)
+    flat, sharp = 10 ** rng.uniform(-0.2, 0.2, kinds), 10 ** rng.uniform(-9, 1, kinds)
+    off_flat, off_sharp = (10 ** rng.uniform(-9, -2, kinds) / rounds * size for size in (flat, sharp))
+    with mpmath.workdps(50):
+        product = lambda factors: mpmath.fprod(mpmath.mpmathify(f) ** int(t) for f, t in zip(factors, rounds))
+        left = lambda b, x: product([mpmath.mpmathify(i) + mpmath.mpmathify(j) for i, j in zip(b, x)]) - product(b)
+        most = flat + sharp + off_flat + off_sharp
+        share = min(1.0, float(rounds @ ((sharp + off_sharp) / (flat + sharp))))
+        bound = product(most) * (float(rounds @ (off_sharp / most)) + share * float(rounds @ (off_flat / most)))
+        worst = 0
+        for _ in range(20):
+            turns = np.exp(1j * rng.normal(0, 0.02, (4, kinds)))
+            b, x = flat * turns[0], sharp * turns[1]
+            worst = max(worst, abs(left(b + off_flat * turns[2], x + off_sharp * turns[3]) - left(b, x)))
+        both = [[mpmath.mpf(float(i)) + mpmath.mpf(float(j)) for i, j in pairs] for pairs in (zip(flat, off_flat), zip(sharp, off_sharp))]
+        straight = left(*both) - left(flat, sharp)
+    assert worst <= bound * (1 + 1e-12) and straight <= bound * (1 + 1e-12)
+    # Not idle: errors of one sign on the real line come within a factor of ten.
+    assert straight >= 0.1 * bound

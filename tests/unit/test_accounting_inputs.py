@@ -19,7 +19,6 @@ from dplib import (
     gaussian,
     lattice,
     mixtures,
-    rare,
 )
 from dplib.mixtures import Mixture
 
@@ -252,12 +251,11 @@ def test_log_delta_is_the_logarithm_of_delta():
 
 
 class Routes:
-    """Stands in for the three accountants and lists which were asked, in order."""
+    """Stands in for the two accountants and lists which were asked, in order."""
 
-    def __init__(self, monkeypatch, by_contour, by_lattice, by_split="the split refuses"):
+    def __init__(self, monkeypatch, by_contour, by_lattice):
         self.asked = []
-        routes = [(contour, "contour", by_contour), (lattice, "lattice", by_lattice), (rare, "split", by_split)]
-        for module, name, answer in routes:
+        for module, name, answer in ((contour, "contour", by_contour), (lattice, "lattice", by_lattice)):
             for function in ("side_epsilon", "side_log_delta"):
                 monkeypatch.setattr(module, function, self._route(name, answer))
 
@@ -267,7 +265,7 @@ class Routes:
                 self.asked.append(name)
             if isinstance(answer, str):
                 raise NoBracketError(answer)
-            return Bracket(*answer, "contour" if name == "split" else name)
+            return Bracket(*answer, name)
 
         return route
 
@@ -276,9 +274,10 @@ def ask(method="auto", composition=((PAIR, 400),)):
     return accounting.epsilon(composition, 1e-6, "remove", method)
 
 
-# Of 400 rounds of PAIR 39 are expected to sample a record: neither few rounds nor rare.
-RARE = ((mixtures.binomial(2, 0.0005, 1.0), 400),)
-FEW = ((PAIR, 30),)
+# Of 400 rounds of PAIR 39 are expected to sample a record, of those of RARE .04.
+RARE = ((mixtures.binomial(2, 0.0001, 1.0), 200),)
+FEW = ((PAIR, 10),)
+HANDFUL = ((PAIR, 2), (OTHER, 1))
 
 
 def test_a_narrow_contour_answer_stands(monkeypatch):
@@ -286,34 +285,23 @@ def test_a_narrow_contour_answer_stands(monkeypatch):
     assert ask().method == "contour" and routes.asked == ["contour"]
 
 
-@pytest.mark.parametrize("composition", [RARE, FEW, ((PAIR, 2),), ((PAIR, 82),)], ids=["rare", "30", "2", "8"])
-def test_few_rounds_and_rare_sampling_ask_the_split_contour_first(monkeypatch, composition):
-    routes = Routes(monkeypatch, "slow", "slow", (2.0, 2.0 + 1e-9))
-    assert ask(composition=composition) == Bracket(2.0, 2.0 + 1e-9, "contour") and routes.asked == ["split"]
+@pytest.mark.parametrize("composition", [RARE, FEW, HANDFUL, (*RARE, (TRIVIAL, 10))], ids=["rare", "10", "two kinds", "trivial"])
+def test_few_rounds_and_rare_sampling_ask_the_lattice_first(monkeypatch, composition):
+    routes = Routes(monkeypatch, "slow", (2.0, 2.0 + 1e-9))
+    assert ask(composition=composition).method == "lattice" and routes.asked == ["lattice"]
     routes = Routes(monkeypatch, (2.0, 2.0 + 1e-9), "slow")
-    assert ask(composition=composition).upper == 2.0 + 1e-9 and routes.asked == ["split", "contour"]
+    assert ask(composition=composition).method == "contour" and routes.asked == ["lattice", "contour"]
 
 
-@pytest.mark.parametrize("composition", [((PAIR, 31 * 3),), ((PAIR, 31), (OTHER, 1))], ids=["93 rounds", "two pairs"])
-def test_otherwise_the_plain_contour_is_first(monkeypatch, composition):
+@pytest.mark.parametrize("composition", [((PAIR, 11),), ((PAIR, 10), (OTHER, 1))], ids=["11 rounds", "two kinds"])
+def test_otherwise_the_contour_is_first(monkeypatch, composition):
     routes = Routes(monkeypatch, (2.0, 2.0 + 1e-9), "slow")
     assert ask(composition=composition).method == "contour" and routes.asked == ["contour"]
 
 
-def test_several_pairs_never_ask_the_split_contour(monkeypatch):
-    routes = Routes(monkeypatch, "too few rounds", (2.0, 2.0001), (3.0, 3.0))
-    assert ask(composition=((PAIR, 20), (OTHER, 1))).method == "lattice"
-    assert routes.asked == ["contour", "lattice"]
-
-
-def test_a_handful_of_different_rounds_goes_to_the_lattice_first(monkeypatch):
-    routes = Routes(monkeypatch, "too few rounds", (2.0, 2.0001), (3.0, 3.0))
-    assert ask(composition=((PAIR, 2), (OTHER, 1))).method == "lattice" and routes.asked[0] == "lattice"
-
-
 @pytest.mark.parametrize("tolerance, asked", [(1e-6, 2), (1e-2, 1)])
 def test_the_tolerance_says_when_a_bracket_is_narrow_enough(monkeypatch, tolerance, asked):
-    routes = Routes(monkeypatch, (2.0, 2.001), (2.0, 2.0 + 1e-9), (3.0, 3.0))
+    routes = Routes(monkeypatch, (2.0, 2.001), (2.0, 2.0 + 1e-9))
     accounting.epsilon([(PAIR, 20), (OTHER, 1)], 1e-6, "remove", tolerance=tolerance)
     assert len(routes.asked) == asked
 
@@ -324,49 +312,31 @@ def test_a_tolerance_out_of_range_is_refused(bad):
         accounting.epsilon(PAIR, 1e-6, tolerance=bad)
 
 
-def test_a_wide_contour_answer_is_compared_with_the_others(monkeypatch):
+def test_a_wide_answer_is_compared_with_the_other(monkeypatch):
     routes = Routes(monkeypatch, (2.0, 2.1), (2.0, 2.0001))
-    assert ask() == Bracket(2.0, 2.0001, "lattice") and routes.asked == ["contour", "split", "lattice"]
+    assert ask() == Bracket(2.0, 2.0001, "lattice") and routes.asked == ["contour", "lattice"]
     Routes(monkeypatch, (2.0, 2.1), (1.9, 2.2))
     assert ask() == Bracket(2.0, 2.1, "contour")
-    routes = Routes(monkeypatch, (2.0, 2.1), (1.9, 2.2), (2.0, 2.0 + 1e-9))
-    assert ask() == Bracket(2.0, 2.0 + 1e-9, "contour") and routes.asked == ["contour", "split"]
-    routes = Routes(monkeypatch, (2.0, 2.1), (1.9, 2.2), (2.0, 2.05))
-    assert ask() == Bracket(2.0, 2.05, "contour") and routes.asked == ["contour", "split", "lattice"]
+    routes = Routes(monkeypatch, (2.0, 2.0 + 1e-9), (1.9, 2.2))
+    assert ask(composition=FEW) == Bracket(2.0, 2.0 + 1e-9, "contour") and routes.asked == ["lattice", "contour"]
 
 
-@pytest.mark.parametrize("composition, order", [(((PAIR, 400),), ["contour", "split"]), (FEW, ["split", "contour"])])
-def test_refusing_contours_are_replaced_by_the_lattice(monkeypatch, composition, order):
+@pytest.mark.parametrize("composition, order", [(((PAIR, 400),), ["contour", "lattice"]), (FEW, ["lattice", "contour"])])
+def test_a_refusing_accountant_leaves_the_other(monkeypatch, composition, order):
     routes = Routes(monkeypatch, "too few rounds", (2.0, 2.0001))
-    assert ask(composition=composition) == Bracket(2.0, 2.0001, "lattice")
-    assert routes.asked == [*order, "lattice"]
-
-
-def test_a_refusing_lattice_leaves_the_contour(monkeypatch):
+    assert ask(composition=composition) == Bracket(2.0, 2.0001, "lattice") and routes.asked == order
     Routes(monkeypatch, (2.0, 2.1), "too many points")
-    assert ask() == Bracket(2.0, 2.1, "contour")
-    Routes(monkeypatch, "too few rounds", "too many points", (2.0, 2.1))
-    assert ask() == Bracket(2.0, 2.1, "contour")
+    assert ask(composition=composition) == Bracket(2.0, 2.1, "contour")
 
 
-@pytest.mark.parametrize("composition, order", [(((PAIR, 400),), ["contour", "split"]), (FEW, ["split", "contour"])])
-def test_a_named_method_is_the_only_one_asked(monkeypatch, composition, order):
-    """ "contour" names both forms of the integral; "lattice" never asks either of them."""
-    for split in ("the split refuses", (2.0, 2.0)):
-        routes = Routes(monkeypatch, (2.0, 2.0 + 1e-9), (2.0, 2.0 + 1e-9), split)
-        assert ask("lattice", composition).method == "lattice" and routes.asked == ["lattice"]
+@pytest.mark.parametrize("composition", [((PAIR, 400),), FEW])
+def test_a_named_method_is_the_only_one_asked(monkeypatch, composition):
+    routes = Routes(monkeypatch, (2.0, 2.0 + 1e-9), (2.0, 2.0 + 1e-9))
+    assert ask("lattice", composition).method == "lattice" and routes.asked == ["lattice"]
     routes = Routes(monkeypatch, "too few rounds", (2.0, 2.0))
-    with pytest.raises(NoBracketError) as error:
+    with pytest.raises(NoBracketError, match="too few rounds$"):
         ask("contour", composition)
-    assert routes.asked == order
-    reasons = {"contour": "too few rounds", "split": "the split refuses"}
-    assert str(error.value).endswith("; ".join(reasons[name] for name in order))
-
-
-def test_refusals_of_a_named_method_are_one_clear_error(monkeypatch):
-    Routes(monkeypatch, "too few rounds", "too many points")
-    with pytest.raises(NoBracketError, match="too few rounds; the split refuses"):
-        ask("contour")
+    assert routes.asked == ["contour"]
 
 
 def test_where_no_accountant_closes_the_wide_bracket_answers(monkeypatch):

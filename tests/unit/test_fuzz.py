@@ -18,7 +18,7 @@ from dplib import BallsInBins, Bracket, matrices, results
 from dplib.lessons import course
 
 # Of these modules a call may take a second.
-SLOW = ("accounting.", "audit.", "calibrate.", "contour.", "encoder_baselines.", "lattice.", "mechanisms.", "montecarlo.certify", "rare.", "truth.")
+SLOW = ("accounting.", "audit.", "calibrate.", "contour.", "encoder_baselines.", "lattice.", "mechanisms.", "montecarlo.certify", "truth.")
 NAMES = list(fuzz_cases.cases())
 
 

@@ -518,8 +518,85 @@ def test_what_is_left_out_is_bounded():
         assert bound == -math.inf if rounds * one.loss_below(split) <= 1 else math.log(delta) <= bound < 0
 
 
-# Where one to five participations are expected, or far fewer, and delta is small. Truth: the split contour, or, where it
-# refuses, the lattice in an untuned program of its own (2^21 cells).
+def two_rounds(mixture, epsilon, direction):
+    """delta of two rounds: the closed form of one at epsilon minus the other's loss, averaged over that loss."""
+    sign = 1 if direction == "remove" else -1
+    # Where the rest of the budget crosses the least (remove) or largest (add) loss of one round.
+    kink = float(mixture.inverse_log_ratio(np.array([sign * epsilon - mixture.log_floor]))[0])
+    low, high = -10.0, float(mixture.shifts[-1]) + 30.0
+    # Near that place delta of one round is a function of log(rest / q): panels that shrink towards it.
+    shares = np.concatenate([[0.02, 0.1, 0.3, 0.5, 1.0], 1 - 0.2 * 0.3 ** np.arange(16)])
+    steep = mixture.inverse_log_ratio(sign * epsilon * shares)
+    cuts = np.concatenate([np.linspace(low, high, 81), steep, [kink] if math.isfinite(kink) else []])
+    cuts = np.unique(np.clip(cuts[np.isfinite(cuts)], low, high))
+    x, w = np.polynomial.legendre.leggauss(40)
+    u = (cuts[:-1, None] + cuts[1:, None] + np.diff(cuts)[:, None] * x).ravel() / 2
+    w = (np.diff(cuts)[:, None] / 2 * w).ravel()
+    log_ratio = mixture.log_ratio(u)
+    base = mixture.log_density(u) if sign > 0 else -u * u / 2 - 0.5 * math.log(2 * math.pi)
+    return float(w @ np.exp(base + mixture.log_hockey_stick(epsilon - sign * log_ratio, direction)))
+
+
+@pytest.mark.parametrize(
+    "q, sigma, k, epsilon",
+    [
+        (1e-6, 0.4, 1, 1.0),
+        (1e-3, 0.6, 1, 0.5),
+        (1e-3, 1.0, 3, 0.2),
+        (0.01, 1.0, 1, 0.005),
+        (0.05, 0.8, 1, 0.04),
+        (0.05, 0.8, 1, 1.5),
+        (0.3, 2.0, 2, 0.3),
+        (0.3, 0.7, 1, 0.5),
+        (0.7, 1.0, 1, 1.0),
+    ],
+)
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_two_rounds_by_direct_integration(q, sigma, k, epsilon, direction):
+    """[A-8] A closed form averaged over the loss of one round."""
+    mixture = mixtures.binomial(k, q, sigma)
+    if direction == "add":
+        # At most twice -log p_0 can be lost.
+        mixture = mixtures.binomial(k, max(q, 0.04), max(sigma, 0.6))
+        epsilon = min(epsilon, -1.6 * mixture.log_floor)
+    exact = math.log(two_rounds(mixture, epsilon, direction))
+    bracket = lattice.side_log_delta([(mixture, 2)], epsilon, direction, 1e-6)
+    assert bracket.width < 1e-6
+    assert bracket.lower - 2e-11 <= exact <= bracket.upper + 2e-11
+
+
+def three_rounds(mixture, epsilon, direction):
+    """delta of three rounds: that of two at what is left, averaged over the loss of the first."""
+    sign = 1 if direction == "remove" else -1
+    # Panels that shrink towards the place where what is left is the least (remove) or largest (add) loss of two rounds.
+    border = 2 * sign * mixture.log_floor
+    away = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])
+    steep = mixture.inverse_log_ratio(sign * (epsilon - border * (1 + np.concatenate([-away, away]))))
+    low, high = -9.0, float(mixture.shifts[-1]) + 9.0
+    cuts = np.unique(np.clip(np.concatenate([np.linspace(low, high, 19), steep[np.isfinite(steep)]]), low, high))
+    x, w = np.polynomial.legendre.leggauss(14)
+    u = (cuts[:-1, None] + cuts[1:, None] + np.diff(cuts)[:, None] * x).ravel() / 2
+    w = (np.diff(cuts)[:, None] / 2 * w).ravel()
+    law = np.exp(mixture.log_density(u) if sign > 0 else -u * u / 2 - 0.5 * math.log(2 * math.pi))
+    left = epsilon - sign * mixture.log_ratio(u)
+    return float((w * law) @ [two_rounds(mixture, e, direction) for e in left])
+
+
+@pytest.mark.parametrize(
+    "q, sigma, k, epsilon, direction",
+    [(0.01, 1.0, 1, 0.4, "remove"), (0.2, 1.2, 2, 0.5, "remove"), (0.1, 0.8, 1, 0.1, "add"), (0.3, 1.5, 2, 0.6, "add")],
+)
+def test_three_rounds_by_direct_integration(q, sigma, k, epsilon, direction):
+    """[A-8] Two nested integrals and a closed form, no transform: nine digits."""
+    mixture = mixtures.binomial(k, q, sigma)
+    bracket = lattice.side_log_delta([(mixture, 3)], epsilon, direction, 1e-6)
+    exact = math.log(three_rounds(mixture, epsilon, direction))
+    assert bracket.width < 1e-6
+    assert bracket.lower - 1e-9 <= exact <= bracket.upper + 1e-9
+
+
+# Where one to five participations are expected, or far fewer, and delta is small. Truth: another contour integral, which
+# the library had before, or the lattice in an untuned program of its own (2^21 cells).
 THIN = [
     (1.2, 1e-4, 4000, 1, 0.0424, (7.34e-13, 7.49e-13)),
     (1.2, 1e-4, 1000, 1, 0.027, (2.609e-12, 2.613e-12)),

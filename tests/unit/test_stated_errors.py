@@ -6,7 +6,7 @@ Such errors are a few units in the last place otherwise, and no test would miss 
 import numpy as np
 import pytest
 
-from dplib import accounting, contour, lattice, mixtures, rare, renyi
+from dplib import accounting, contour, lattice, mixtures, renyi
 from dplib.accounting.contour_nodes import Family
 from dplib.mixtures import EPS, Mixture
 
@@ -27,9 +27,6 @@ ROUTES = {
     "contour": lambda mixture, direction: contour.side_log_delta([(mixture, 200)], 1.0, direction),
     "contour, two kinds": lambda mixture, direction: contour.side_log_delta(
         [(mixture, 100), (mixtures.binomial(3, 0.12, 1.0), 100)], 1.0, direction
-    ),
-    "split": lambda mixture, direction: rare.side_log_delta(
-        mixture, 4, 0.5 if direction == "remove" else 0.3, direction
     ),
     "lattice": lambda mixture, direction: lattice.side_log_delta([(mixture, 3)], 0.5, direction, 3e-6),
     "one round": lambda mixture, direction: accounting.log_delta([(mixture, 1)], 0.1, direction),

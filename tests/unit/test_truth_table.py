@@ -17,6 +17,7 @@ from dplib import (
     FixedBatchDPSGD,
     LastIterate,
     MatrixMechanism,
+    NoBracketError,
     PoissonDPSGD,
     gaussian,
     matrices,
@@ -100,8 +101,12 @@ def test_the_table_spans_every_mechanism():
 @of("one_step", "poisson", "last_iterate", "fixed_batch")
 def test_brackets_contain_the_truth(value):
     made, side, epsilon = mechanism(value), value["direction"], float(value["epsilon"])
-    for method in ("auto", "contour", "lattice"):
+    composed = value["mechanism"] in ("poisson", "fixed_batch") and value["params"]["T"] > 1 and exact(value)
+    for method in ("auto", "lattice") if composed else ("auto", "contour", "lattice"):
         assert contains(made.delta(epsilon, side, method), exact(value)), method
+    if composed:  # two rounds are too few for the contour
+        with pytest.raises(NoBracketError, match="too slowly|too few|nodes"):
+            made.delta(epsilon, side, "contour")
     assert made.delta(epsilon, side, "renyi").upper >= exact(value)
     both = made.delta(epsilon).upper
     assert both >= exact(value)
