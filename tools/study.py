@@ -62,8 +62,8 @@ def encoder_parts():
     def grid(schemes, epsilons, **values):
         return [values | scheme | {"epsilon": e} for scheme in schemes for e in epsilons]
 
-    def optimised(settings, family, buffers=None, keep=False, **more):
-        return [s | {"task": "optimised", "family": family, "buffers": buffers, "keep": keep} | more for s in settings]
+    def optimised(settings, family, buffers=None, keep=False):
+        return [s | {"task": "optimised", "family": family, "buffers": buffers, "keep": keep} for s in settings]
 
     def sampled(counts, epsilons):
         return [s | {"task": "samples", "samples": m} for m in counts for s in grid([SAMPLES], epsilons)]
@@ -83,8 +83,6 @@ def encoder_parts():
         ("other numbers of buffers", [
             s for k in (3, 2) for s in optimised(headline, "buffered_linear_toeplitz", k)
         ]),
-        # The family of the source: three buffers with weights above 0, no waves.
-        ("buffers of the source", optimised(headline + others, "buffered_linear_toeplitz", 3, signed=False)),
     ]  # fmt: skip
 
 
@@ -150,10 +148,8 @@ def _bins(target, powers, every, start):
 def _optimised(setting):
     """The error; where it is to be kept also the encoder, the optimiser's path, and the certified noise."""
     options = {"buffers": setting["buffers"]} if setting["buffers"] else {}
-    options |= {"signed": False} if "signed" in setting else {}
     found = optimize.optimize(setting["family"], **_target(setting), **options)
     method = {"toeplitz": "toeplitz", "buffered_linear_toeplitz": "buffered"}[setting["family"]]
-    method += " positive" if "signed" in setting else ""
     tables = {"points": [_row(setting, method, found, buffers=setting["buffers"], best=True)]}
     if setting["keep"]:
         place = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "buffers")}
@@ -162,15 +158,10 @@ def _optimised(setting):
             names = ("output_scale", "buffer_decay")
         else:
             names = ("coefficients",)
-        tables["encoders"] = [place | {name: _plain(getattr(found.encoder, name)) for name in names}]
+        tables["encoders"] = [place | {name: getattr(found.encoder, name).tolist() for name in names}]
         tables["histories"] = [place | {"rmse": np.asarray(found.history)[:, 0].tolist()}]
         tables["certified"] = [place | _certified(found, setting["epsilon"])]
     return tables
-
-
-def _plain(array):
-    """As lists; complex numbers as pairs (real, imaginary)."""
-    return (np.stack([array.real, array.imag], axis=-1) if np.iscomplexobj(array) else array).tolist()
 
 
 def _certified(found, epsilon):

@@ -37,7 +37,7 @@ OTHERS = (
     ("DP-SGD, Poisson", 4.0),
     ("DP-SGD, Poisson", 8.0),
 )
-OTHERS += (("banded, Poisson", 1.0), ("buffered, bins", 8.0), ("Toeplitz, bins", 8.0))  # who chose otherwise
+OTHERS += (("banded, Poisson", 1.0), ("Toeplitz, bins", 8.0))  # who chose otherwise
 
 ABOUT = (
     "Test accuracy of a 64-32-10 network on the handwritten digits of scikit-learn, trained with clipped gradients and "

@@ -20,8 +20,10 @@ def log_sum_exp(terms):
     """log sum exp over the last axis, for finite or -inf terms."""
     top = terms.max(axis=-1, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
+    shares = terms - top
+    np.exp(shares, out=shares)
     with np.errstate(divide="ignore"):
-        return np.log(np.exp(terms - top).sum(axis=-1)) + top[..., 0]
+        return np.log(shares.sum(axis=-1)) + top[..., 0]
 
 
 def complex_log1p(real, imaginary):

@@ -143,17 +143,6 @@ def vector(name, values, *, at_least=None, at_most=None):
     return array
 
 
-def vector_or_complex(name, values):
-    """A one-dimensional, non-empty array of finite numbers, real or complex."""
-    try:
-        array = np.asarray(values)
-    except ValueError:  # rows of different lengths
-        return vector(name, values)
-    if not np.iscomplexobj(array):
-        return vector(name, values)
-    return vector(f"the real part of {name}", array.real) + 1j * vector(f"the imaginary part of {name}", array.imag)
-
-
 def matrix(name, values):
     """A two-dimensional, non-empty array of finite reals."""
     return _array(name, values, 2)

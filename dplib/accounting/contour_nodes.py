@@ -15,7 +15,7 @@ import numpy as np
 
 from .._base.lazy_scipy import special
 from ..gaussian import LOG_SQRT_2PI
-from ..mixtures import EPS, complex_log1p
+from ..mixtures import EPS, complex_log1p, log_sum_exp
 from ..results import NoBracketError
 
 NEGLIGIBLE = 46.0  # e^-46 = 1e-20: what may be left out before it is bounded
@@ -30,12 +30,6 @@ _LARGEST_EXPONENT = 300.0  # of a ratio that a family sums as a plain matrix pro
 _LEVELS = np.array([1e-8, 1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1 - 1e-4, 1 - 1e-7])
 _FROM, _TO = np.triu_indices(len(_LEVELS), 1)
 _CUTS = np.array([1e-8, 1e-5, 1e-4, 1e-3, 0.01, 0.05])  # masses beyond the cuts of `modulus_bound`
-
-
-def _log_sum(terms):
-    """log sum exp over the last axis; the largest term is finite."""
-    top = terms.max(axis=-1, keepdims=True)
-    return np.log(np.exp(terms - top).sum(axis=-1)) + top[..., 0]
 
 
 def _running(cells):
@@ -280,7 +274,7 @@ class Nodes:
         if w >= 1 and (np.maximum(*sides) > log_moment - NEGLIGIBLE).any():
             heights, centres, slack = family.humps(c)
             for i, x in enumerate((low - centres, centres - high)):
-                sides[i] = np.minimum(sides[i], slack + _log_sum(heights + special.log_ndtr(x)))
+                sides[i] = np.minimum(sides[i], slack + log_sum_exp(heights + special.log_ndtr(x)))
         # The dropped nodes sum to at most the integral plus one node at the edge.
         lead = np.log(2 + self.step * (abs(low) + abs(high) + abs(w) * family.shift))
         return np.minimum(lead + np.logaddexp(*sides), 1e300)
@@ -298,7 +292,7 @@ class Nodes:
             family, h = self.family, self.step
             fall = max(-family.power(c), 0.0)
             weights = self.base + c * self.loss
-            log_moment = _log_sum(weights) + math.log(h)
+            log_moment = log_sum_exp(weights) + math.log(h)
             log_tail = self._log_tail(c, log_moment)
             mass, mean = np.empty((2, *weights.shape))
             bend = h * h / 8 * (1 + fall * family.variance) + math.log(h)
@@ -321,7 +315,7 @@ class Nodes:
     def quadrature_error(self, frequency, c=None):
         """Bound on |computed - true| of M(c + iy) for 0 <= y <= frequency, over M(c), shape (rows,)."""
         mass, turn, decay, log_tail, log_moment = self._line_parts(self.c if c is None else c)
-        lines = _log_sum(mass + frequency * turn if frequency else mass)
+        lines = log_sum_exp(mass + frequency * turn if frequency else mass)
         error = np.logaddexp(math.log(2) + np.min(lines - decay, axis=0), log_tail)
         # The nodes dropped from the sums weigh less than 1e-19 of the whole.
         return np.exp(np.minimum(error - log_moment, 700.0)) + 1e-19
@@ -334,13 +328,13 @@ class Nodes:
     def finer_step(self, frequency):
         """The step at which the bounds on the lines, as they are here, would serve."""
         mass, turn, _, _, log_moment = self._line_parts(self.c)
-        excess = _log_sum(mass + frequency * turn) - log_moment + math.log(4e14 * self.rounds.sum())
+        excess = log_sum_exp(mass + frequency * turn) - log_moment + math.log(4e14 * self.rounds.sum())
         steps = 2 * math.pi * self._strips / np.maximum(excess, 1.0)
         return float(steps.max(axis=0).min())
 
     def log_moments_at(self, tilts):
         """log E exp(c L) of all rounds for several tilts c on the same nodes, as computed."""
-        rows = [_log_sum(self.base + c * self.loss) + math.log(self.step) for c in tilts]
+        rows = [log_sum_exp(self.base + c * self.loss) + math.log(self.step) for c in tilts]
         return np.array(rows) @ self.rounds
 
     def log_moment_bound(self, c):

@@ -30,7 +30,7 @@ from . import certificate, confidence_bounds, importance_sampling, tuple_sampler
 from . import gram as _bins
 
 CONFIDENCE = 0.975  # of the upper ends of estimates
-_NORMAL_QUANTILE = 1.959963984540054
+QUANTILE = 1.959963984540054  # of the normal law at CONFIDENCE
 FLOOR = 1e-300  # an estimate of delta below it is reported as this
 MOST_SAMPLES = 10**8
 TUPLES, FEWEST_TUPLES = 2**17, 1000  # of a certificate
@@ -90,7 +90,7 @@ def estimate(gram, epsilon, direction="both", *, samples=None, relative_error=0.
         return _below_floor()
     value = math.exp(min(found.log_value, ceiling))
     deviation = value * found.relative_error
-    upper = min(value + _NORMAL_QUANTILE * deviation, math.exp(ceiling))
+    upper = min(value + QUANTILE * deviation, math.exp(ceiling))
     missed = samples is None and found.relative_error > error
     method = f"lines; too few for a standard error of {100 * error:g}%" if missed else "lines"
     return Estimate(value, deviation, upper, CONFIDENCE, method)
@@ -104,7 +104,7 @@ def estimate_epsilon(gram, delta, direction="both", *, samples=None, relative_er
     value, deviation = importance_sampling.solve_epsilon(
         gram, delta, side, seed=_seed(seed), samples=samples, relative_error=error
     )
-    return Estimate(value, deviation, value + _NORMAL_QUANTILE * deviation, CONFIDENCE, "lines")
+    return Estimate(value, deviation, value + QUANTILE * deviation, CONFIDENCE, "lines")
 
 
 def estimate_noise(
@@ -121,7 +121,7 @@ def estimate_noise(
     value, deviation = importance_sampling.solve_scale(
         gram, epsilon, delta, side, seed=_seed(seed), samples=samples, relative_error=error
     )
-    return Estimate(value, deviation, value + _NORMAL_QUANTILE * deviation, CONFIDENCE, "lines")
+    return Estimate(value, deviation, value + QUANTILE * deviation, CONFIDENCE, "lines")
 
 
 def certify(

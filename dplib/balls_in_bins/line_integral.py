@@ -13,9 +13,10 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import special
+from .._base.log_space import log_sum_exp
+from ..gaussian import LOG_SQRT_2PI
 
 NODES = 4
-LOG_ROOT_TAU = 0.9189385332046727  # log sqrt(2 pi)
 _STEPS = 200
 LOWEST = -60.0  # normal tails beyond are below 1e-780
 _WIDE = 30.0  # growth beyond which 1 is nothing beside its exponential
@@ -24,16 +25,6 @@ _CLOSE = 1e-8  # how near to the level a crossing is, in log w
 _INSIDE = -1.5  # a crossing this far on the other side of the centre: most of the line counts
 _SHAPE = 1.5
 _MEAN = 1.2804  # mean of the distribution function (1 - exp(-s))^1.5
-
-
-def log_sum(values):
-    """log sum exp along the last axis; overwrites the values."""
-    top = np.max(values, axis=-1)
-    top = np.where(np.isfinite(top), top, 0.0)
-    values -= top[..., None]
-    np.exp(values, out=values)
-    with np.errstate(divide="ignore"):
-        return top + np.log(np.sum(values, axis=-1))
 
 
 def crossing(rest, beta, level, guess, lowest=None):
@@ -90,7 +81,7 @@ def loss_beyond(beta, shares, excess, distance):
     with np.errstate(divide="ignore"):
         result = excess + np.log1p(np.einsum("ij,ij->i", growth, shares))
         if np.any(far):
-            result[far] = excess[far] + log_sum(growth_far + np.log(shares[far]))
+            result[far] = excess[far] + log_sum_exp(growth_far + np.log(shares[far]))
     return result
 
 
@@ -118,7 +109,7 @@ def nodes(uniform, crossed, centre, near, reach, smooth=False, count=NODES):
     distances = -scale * log_rest
     # The density of a distance is SHAPE p^(1/3) (1 - q) / scale.
     log_weights = np.log(scale / (_SHAPE * count)) - np.log(p) * (1 - 1 / _SHAPE) - log_rest
-    log_weights -= (crossed + distances - centre) ** 2 / 2 + LOG_ROOT_TAU
+    log_weights -= (crossed + distances - centre) ** 2 / 2 + LOG_SQRT_2PI
     inside = crossed - centre < _INSIDE
     if np.any(inside) and not smooth:
         low = (crossed - centre)[inside]

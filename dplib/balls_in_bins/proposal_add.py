@@ -12,7 +12,9 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import special
-from .line_integral import LOG_ROOT_TAU, crossing, log_sum, loss_beyond, nodes
+from .._base.log_space import log_sum_exp
+from ..gaussian import LOG_SQRT_2PI
+from .line_integral import crossing, loss_beyond, nodes
 from .points import cubes
 from .proposal_remove import factor
 
@@ -67,7 +69,7 @@ class AddProposal:
         hessian = across.T @ (shares[0][:, None] * across) - np.outer(
             across.T @ shares[0], across.T @ shares[0]
         )
-        pressure = math.exp(-(crossed[0] ** 2) / 2 - LOG_ROOT_TAU - special.log_ndtr(crossed[0]))
+        pressure = math.exp(-(crossed[0] ** 2) / 2 - LOG_SQRT_2PI - special.log_ndtr(crossed[0]))
         bends, directions = np.linalg.eigh((hessian + hessian.T) / 2)
         order = np.argsort(-bends)[: max(1, len(bends) - 1)] if len(bends) > 1 else np.arange(0)
         self.nearest = crossed[0]
@@ -116,7 +118,7 @@ class AddProposal:
             for share, multiplier in zip(self.shares, self.multipliers)
             if share > 0
         ]
-        log_weight = -log_sum(np.stack(parts, axis=1))
+        log_weight = -log_sum_exp(np.stack(parts, axis=1))
         rest = place @ self.root.T - self.diagonal / 2
         beta = np.broadcast_to(self.beta, rest.shape)
         crossed, shares, slope, excess = crossing(rest, beta, self.level, self.nearest)
@@ -139,7 +141,7 @@ class AddProposal:
     def _border(self, part, log_scale):
         _, crossed, _, slope, _, _, log_weight, _ = part
         return (
-            np.exp(np.minimum(log_weight - crossed**2 / 2 - LOG_ROOT_TAU - log_scale, _LARGEST / 2)) / slope
+            np.exp(np.minimum(log_weight - crossed**2 / 2 - LOG_SQRT_2PI - log_scale, _LARGEST / 2)) / slope
         )
 
     def gradient(self, rng, size, log_scale):

@@ -23,8 +23,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._base.lazy_scipy import special
+from .._base.log_space import log_sum_exp
+from ..gaussian import LOG_SQRT_2PI
 from . import saddles as _saddles
-from .line_integral import LOG_ROOT_TAU, LOWEST, crossing, log_sum, loss_beyond, nodes
+from .line_integral import LOWEST, crossing, loss_beyond, nodes
 from .points import cubes
 
 LADDER = (0.0, 1.5, 3.0, 6.0, 12.0, np.inf)
@@ -209,7 +211,7 @@ class RemoveProposal:
         count = min(b, math.ceil(8 * b / width)) if theta else 1
         profile = profile[np.unique(np.round(np.linspace(0, b - 1, count)).astype(int))]
         combinations, height = self._scaled(profile)
-        return Group(theta, combinations=combinations, log_shares=height - log_sum(height.copy()))
+        return Group(theta, combinations=combinations, log_shares=height - log_sum_exp(height))
 
     def _saddles(self, rng):
         profile = _saddles.settled(self.gram, self.level, min(len(self.gram), _MOST_SADDLES))
@@ -218,7 +220,7 @@ class RemoveProposal:
         combinations, height = combinations[kept], height[kept]
         axes, stretches = _saddles.axes(self.gram, combinations, rng)
         height += np.sum(np.log(stretches), axis=1)
-        return Group(SADDLES, 0.0, 1.0, combinations, height - log_sum(height.copy()), axes, stretches)
+        return Group(SADDLES, 0.0, 1.0, combinations, height - log_sum_exp(height), axes, stretches)
 
     def _scaled(self, profile):
         """Each profile times the factor that makes log(w - e^epsilon) - |x|^2 / 2 largest, and its value there."""
@@ -421,7 +423,7 @@ class RemoveProposal:
         result = np.zeros((3, len(lines.crossed)))
         for distance, gain, log_node in zip(lines.distances, lines.gains, lines.log_nodes):
             log_weight = log_node + lines.log_weight + self.epsilon - log_scale
-            log_weight -= log_sum(self._log_laws(lines, distance, gain))
+            log_weight -= log_sum_exp(self._log_laws(lines, distance, gain))
             result[0] -= np.exp(log_weight + gain) * np.expm1(-gain)
             result[2] -= np.exp(log_weight)
         result[1] = -self._border(lines, log_scale) * np.einsum(
@@ -431,8 +433,8 @@ class RemoveProposal:
 
     def _border(self, lines, log_scale):
         """Weights of the crossings in integrals over the border Y = epsilon with w^2 E_Q's density of w there."""
-        density = -((lines.crossed - lines.centre) ** 2) / 2 - LOG_ROOT_TAU + lines.log_weight
-        density -= log_sum(self._log_laws(lines, 0.0, lines.excess))
+        density = -((lines.crossed - lines.centre) ** 2) / 2 - LOG_SQRT_2PI + lines.log_weight
+        density -= log_sum_exp(self._log_laws(lines, 0.0, lines.excess))
         return np.where(lines.excess < 1e-6, np.exp(density + self.epsilon - log_scale) / lines.slope, 0.0)
 
     def gradient(self, rng, size, log_scale):

@@ -11,14 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .._base.lazy_scipy import special
+from .._base.random_blocks import generator
 
 _STREAM = 17  # first word of the key, so that no other use of a seed draws the same numbers
 OVERFLOW = 1e-10
-
-
-def generator(seed, *key):
-    """The generator of one round or epoch: Philox is counter-based, keys are independent streams."""
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=(_STREAM, *key))))
 
 
 def subset(rng, n, size):
@@ -158,7 +154,7 @@ class Poisson(Batches):
         object.__setattr__(self, "expected_size", self.records * self.sampling_probability)
 
     def draw(self, t):
-        rng = generator(self.seed, 0, t)
+        rng = generator(self.seed, (_STREAM, 0), t)
         return subset(rng, self.records, int(rng.binomial(self.records, self.sampling_probability)))
 
     def overflow(self, size):
@@ -173,7 +169,7 @@ class FixedBatch(Batches):
         object.__setattr__(self, "expected_size", float(self.batch_size))
 
     def draw(self, t):
-        return subset(generator(self.seed, 1, t), self.records, self.batch_size)
+        return subset(generator(self.seed, (_STREAM, 1), t), self.records, self.batch_size)
 
     def overflow(self, size):
         return float(size < self.batch_size)
@@ -194,7 +190,7 @@ class MinSeparation(Batches):
     def draw(self, t):
         part = t % self.separation
         members = len(range(part, self.records, self.separation))
-        rng = generator(self.seed, 2, t)
+        rng = generator(self.seed, (_STREAM, 2), t)
         return part + self.separation * subset(rng, members, int(rng.binomial(members, self._rate)))
 
     def overflow(self, size):
@@ -216,7 +212,7 @@ class _Epochs(Batches):
         epoch, batch = divmod(t, self.batches_per_epoch)
         key = self.key(epoch)
         if self._kept[0] != key:
-            object.__setattr__(self, "_kept", (key, *self.arranged(generator(self.seed, 3, key))))
+            object.__setattr__(self, "_kept", (key, *self.arranged(generator(self.seed, (_STREAM, 3), key))))
         _, order, ends = self._kept
         return order[ends[batch] : ends[batch + 1]].astype(np.int64)
 

@@ -26,7 +26,8 @@ import math
 import numpy as np
 from scipy.special import bdtrc, erfcx, log_ndtr, ndtri
 
-_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+from ..gaussian import LOG_SQRT_2PI
+
 _TABLE = 2**18  # numbers in one table of points x modes: it stays in the cache
 _LOWEST = -200.0  # log of the delta that a mode must reach on its own to be looked at
 _DEFENSIVE = 0.1  # share of points drawn from Q itself, which bounds the weights by 10
@@ -79,7 +80,7 @@ class HalfLine:
         far = reach.min() < -30  # Mills' ratio itself would leave the range of a float
         if far:
             with np.errstate(divide="ignore"):
-                terms = np.log(shares) + (log_ndtr(-reach) + 0.5 * reach**2 + _HALF_LOG_2PI)
+                terms = np.log(shares) + (log_ndtr(-reach) + 0.5 * reach**2 + LOG_SQRT_2PI)
             top = np.maximum(terms.max(axis=1), 0.0)
             terms = np.exp(terms - top[:, None])
         else:
@@ -95,7 +96,7 @@ class HalfLine:
         first = -one if remove else -with_mode
         second = first + np.exp(-top) / derivative
         self.cut = t
-        self.log_scale = (epsilon if remove else 0.0) - 0.5 * t**2 - _HALF_LOG_2PI + top
+        self.log_scale = (epsilon if remove else 0.0) - 0.5 * t**2 - LOG_SQRT_2PI + top
         self.parts = np.stack([np.maximum(value, 0.0), first, second], axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             self.log_value = np.log(self.parts[:, 0]) + self.log_scale

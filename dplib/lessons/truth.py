@@ -27,6 +27,7 @@ from scipy.special import stdtrit
 from .. import gaussian, matrices
 from .._base import validate as check
 from .._base.checkpoints import bar
+from ..gaussian import LOG_SQRT_2PI
 from ..results import Estimate, UpperEnd
 from ._truth_integrals import Forest, Modes, integrand
 
@@ -321,7 +322,7 @@ class _Quadrature:
             return integrand(pair, np.zeros((1, 0)), np.zeros(1), epsilon, direction)[0]
         reach = float(np.abs(pair.across).max()) + 16  # P and Q have mass below 1e-56 beyond
         y = step * np.arange(-math.ceil(reach / step), math.ceil(reach / step) + 1)
-        log_weight = -0.5 * y**2 - 0.5 * math.log(2 * math.pi) + math.log(step)
+        log_weight = -0.5 * y**2 - LOG_SQRT_2PI + math.log(step)
         return integrand(pair, y[:, None], log_weight, epsilon, direction).sum(axis=0)
 
 

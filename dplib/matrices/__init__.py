@@ -106,10 +106,7 @@ def buffered_linear_toeplitz(n, output_scale, buffer_decay) -> BufferedToeplitz:
     Parameters
     ----------
     n : rounds, at least 1.
-    output_scale : shape (buffers,), of either sign, such that no coefficient is below 0.
-    buffer_decay : shape (buffers,), each in [0, 1].
-        Both may hold conjugate pairs, one after the other, moduli of decays at most 1: a pair is a damped wave,
-        2 |s| |d|^(i-1) cos((i - 1) arg d + arg s), and is streamed with two real buffers.
+    output_scale : shape (buffers,), each at least 0. buffer_decay : shape (buffers,), each in [0, 1].
 
     Streaming needs `buffers` numbers per coordinate instead of all past rounds.
     Raises ValueError or TypeError on bad input.

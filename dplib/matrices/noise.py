@@ -65,37 +65,11 @@ class DenseSubstitution:
         return {"past": self.past}
 
 
-def real_buffers(scale, decay):
-    """(scale, decay, turn, feed) of real buffers: output scale . s, and s <- decay s + turn s' + feed w.
-
-    s' is s with the two buffers of each conjugate pair exchanged: a pair, complex s and its conjugate, is kept as
-    (Re s, Im s). Real buffers have turn 0 and feed 1.
-    """
-    pair = decay.imag != 0
-    second = np.cumsum(pair) % 2 == 0
-    first, second = pair & ~second, pair & second
-    outputs = np.where(first, 2 * scale.real, np.where(second, 2 * scale.imag, scale.real))
-    # Of a pair the second has the conjugate: its imaginary parts are those of s with the other sign.
-    turn = np.where(pair, -decay.imag, 0.0)
-    return outputs, decay.real.copy(), turn, np.where(second, 0.0, 1.0)
-
-
-def exchanged(pairs):
-    """Indices that exchange the two members of each pair; pairs : whether an entry belongs to one."""
-    order = np.arange(len(pairs))
-    members = np.flatnonzero(pairs)
-    order[members] = members.reshape(-1, 2)[:, ::-1].ravel()
-    return order
-
-
 class Buffers:
     """Buffered linear Toeplitz encoder: w = z - scale . s, s <- decay s + w. Memory: one row for each buffer."""
 
     def __init__(self, scale, decay, shape):
-        column = lambda values: values.reshape(-1, *(1 for _ in shape))
-        self.scale, rate, turn, feed = real_buffers(scale, decay)
-        self.decay, self.turn, self.feed = column(rate), column(turn), column(feed)
-        self.order = exchanged(turn != 0) if np.any(turn) else None
+        self.scale, self.decay = scale, decay.reshape(-1, *(1 for _ in shape))
         self.buffers = np.zeros((len(scale), *shape))
         self.name = f"buffers {_checksum(scale, decay)}"
 
@@ -104,11 +78,8 @@ class Buffers:
 
     def step(self, _, z):
         w = z[0] - np.tensordot(self.scale, self.buffers, 1)
-        if self.order is None:
-            self.buffers *= self.decay
-            self.buffers += w
-        else:
-            self.buffers = self.decay * self.buffers + self.turn * self.buffers[self.order] + self.feed * w
+        self.buffers *= self.decay
+        self.buffers += w
         return w
 
     def arrays(self):

@@ -18,7 +18,6 @@ from .encoders import LARGEST_ENTRY, MOST_ROUNDS, Encoder, check_size, finite, l
 _SUBSTITUTION = 2048
 _FEW_BANDS = 64
 _WORST_CONDITION = 1e9
-_NOTHING = 1e-290
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,8 +134,7 @@ class BufferedToeplitz(Toeplitz):
     Parameters as for `buffered_linear_toeplitz`, which makes it. `multiply` and `solve`
     take time n * buffers and need no other row than the present one: the buffers are
     the whole state. The inverse is of the same form, with `inverse_scale`, at most 0,
-    and `inverse_decay`. Where an output scale is below 0, or a pair of buffers complex, the two may be
-    complex, in conjugate pairs, and `solve` works as for other Toeplitz encoders.
+    and `inverse_decay`.
     """
 
     n: int
@@ -146,16 +144,12 @@ class BufferedToeplitz(Toeplitz):
 
     def __post_init__(self):
         n = check.whole("n", self.n, at_least=1, at_most=MOST_ROUNDS)
-        scale, decay = _checked_buffers(self.output_scale, self.buffer_decay)
+        scale = check.vector("output_scale", self.output_scale, at_least=0, at_most=LARGEST_ENTRY)
+        decay = check.vector("buffer_decay", self.buffer_decay, at_least=0, at_most=1)
+        if len(scale) != len(decay):
+            raise ValueError(f"buffer_decay must have one entry per output_scale ({len(scale)}); got {len(decay)}")
         values = {"n": n, "output_scale": locked(scale), "buffer_decay": locked(decay)}
-        column = _buffered_column(n, scale, decay)
-        if np.any(column < 0):
-            lag = int(np.argmax(column < 0))
-            raise ValueError(
-                "output_scale must give coefficients of at least 0, the sums of output_scale * buffer_decay^(i-1); "
-                f"got {float(column[lag])!r} for i = {lag}"
-            )
-        values["coefficients"] = locked(column)
+        values["coefficients"] = locked(_buffered_column(n, scale, decay))
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -166,18 +160,9 @@ class BufferedToeplitz(Toeplitz):
         C^-1 feeds x = y - scale . s back into s' = decay s + x. With s = t / v the
         state matrix is symmetric, so that the eigenvalues are real and computed stably.
         """
-        if self._mixed:
-            # diag(decay) - ones scale^T, which is not symmetric.
-            decay, vectors = np.linalg.eig(np.diag(self.buffer_decay) - self.output_scale)
-            scale = -(self.output_scale @ vectors) * np.linalg.solve(vectors, np.ones(len(decay)))
-            return locked(scale), locked(decay)
         v = np.sqrt(self.output_scale)
         decay, vectors = np.linalg.eigh(np.diag(self.buffer_decay) - np.outer(v, v))
         return locked(-((v @ vectors) ** 2)), locked(decay)
-
-    @property
-    def _mixed(self):
-        return np.iscomplexobj(self.buffer_decay) or bool(np.any(self.output_scale < 0))
 
     @property
     def inverse_scale(self):
@@ -189,19 +174,13 @@ class BufferedToeplitz(Toeplitz):
 
     @cached_property
     def inverse_coefficients(self):
-        if self._mixed:
-            return locked(finite(_inverse_series(self.coefficients, self.bands)))
         return locked(finite(_buffered_column(self.columns, *self._inverse)))
 
     def multiply(self, x):
-        if np.iscomplexobj(self.buffer_decay):
-            return super().multiply(x)
         x, shape = right_side("x", x, self.columns)
         return _run_buffers(self.output_scale, self.buffer_decay, x).reshape(shape)
 
     def solve(self, y):
-        if self._mixed:
-            return super().solve(y)
         y, shape = right_side("y", y, self.rows)
         return finite(_run_buffers(*self._inverse, y)).reshape(shape)
 
@@ -263,39 +242,11 @@ def _counting_column(n):
     return np.cumprod(np.concatenate([[1.0], 1 - 1 / (2 * np.arange(1, n))]))
 
 
-def _checked_buffers(output_scale, buffer_decay):
-    """(output scales, decays): two real arrays, or two complex ones in conjugate pairs."""
-    scale, decay = check.vector_or_complex("output_scale", output_scale), check.vector_or_complex("buffer_decay", buffer_decay)
-    if len(scale) != len(decay):
-        raise ValueError(f"buffer_decay must have one entry per output_scale ({len(scale)}); got {len(decay)}")
-    if not (np.any(scale.imag) or np.any(decay.imag)):
-        scale = check.vector("output_scale", scale.real, at_least=-LARGEST_ENTRY, at_most=LARGEST_ENTRY)
-        return scale, check.vector("buffer_decay", decay.real, at_least=0, at_most=1)
-    check.vector("the moduli of output_scale", np.abs(scale), at_most=LARGEST_ENTRY)
-    check.vector("the moduli of buffer_decay", np.abs(decay), at_most=1)
-    place = 0
-    while place < len(decay):
-        here, pair = f"at {place}", decay[place].imag != 0
-        if not pair and decay[place].real < 0:
-            raise ValueError(f"buffer_decay must be at least 0 where it is real; got {decay[place].real!r} {here}")
-        if not pair and scale[place].imag != 0:
-            raise ValueError(f"output_scale must be real where buffer_decay is; got {complex(scale[place])!r} {here}")
-        for name, values in (("buffer_decay", decay), ("output_scale", scale)):
-            if pair and not (place + 1 < len(values) and values[place + 1] == values[place].conjugate()):
-                raise ValueError(
-                    f"{name} must hold the conjugate right after each member of a complex pair; "
-                    f"got {complex(values[place])!r} {here} without it"
-                )
-        place += 1 + pair
-    return scale.astype(complex), decay.astype(complex)
-
-
 def _buffered_column(n, scale, decay):
     """1, then sum_k scale_k decay_k^(i-1) for i = 1 .. n - 1."""
     column = np.ones(n)
-    with np.errstate(over="ignore", under="ignore"):  # only an inverse can grow, and its caller looks
-        column[1:] = sum(s * d ** np.arange(n - 1.0) for s, d in zip(scale, decay)).real
-    column[np.abs(column) < _NOTHING] = 0.0  # differences of numbers of the smallest size have no sign
+    with np.errstate(over="ignore"):  # only an inverse can grow, and its caller looks
+        column[1:] = sum(s * d ** np.arange(n - 1.0) for s, d in zip(scale, decay))
     return column
 
 

@@ -36,7 +36,6 @@ from ..mechanisms.balls_in_bins import BallsInBins
 from ..results import NoBracketError
 from . import families, objectives, slopes
 from .moving_lines import MovingLines
-from .signed_buffers import FEWEST, Dipped, Waved
 
 _LINES = 512
 _MOST_LINES = 2**17
@@ -109,7 +108,6 @@ def optimize(
     objective="rmse",
     bands=None,
     buffers=3,
-    signed=True,
     start=None,
     lines=_LINES,
     most_steps=100,
@@ -128,8 +126,7 @@ def optimize(
     epsilon : above 0. delta : in (0, 1). batches_per_epoch : b >= 1. epochs : E >= 1.
     objective : "rmse" (root mean square over rounds), "largest_error" (of a round), or a function
         (C, noise_multiplier) -> number, written with jax.numpy, C as the family gives it.
-    bands : 1 to b E, for "banded_toeplitz". buffers : 1 to 8; signed : whether their output weights may be below 0,
-        or two of the buffers a conjugate pair, where that is better and no coefficient is below 0.
+    bands : 1 to b E, for "banded_toeplitz". buffers : 1 to 8, with output weights above 0.
     start : Toeplitz encoder to start from (not for buffers); None: optimal counting, cut after a quarter of b.
         For a function: its first parameters.
     lines : 64 to 2^17, drawn once for each pass; most_steps : of L-BFGS-B in each pass. seed : whole number.
@@ -142,7 +139,6 @@ def optimize(
     lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
     most_steps = check.whole("most_steps", most_steps, at_least=1)
     seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
-    signed = check.flag("signed", signed)
     goal = objectives.make(objective)
     family = families.make(encoder_family, b * epochs, b, bands, buffers, start)
     goal.value(family.table(family.start), 1.0)  # refuses what has no value there
@@ -150,8 +146,6 @@ def optimize(
     problem = _Problem(family, goal, b, noise)
     x = _descend(problem, most_steps)
     encoder = family.encoder(x)
-    if signed and isinstance(family, families.Buffered) and family.buffers >= FEWEST:
-        encoder, problem = _with_signs(encoder, problem, most_steps)
     return validated(
         encoder,
         encoder.coefficients if hasattr(encoder, "coefficients") else encoder.array,
@@ -348,16 +342,12 @@ class _Problem:
         self.seen[x.tobytes()] = shown, math.exp(log_sigma)
         return value, gradient
 
-    def of_table(self, table):
-        """(value, its gradient by the table, log sigma, the objective to show)."""
+    def _computed(self, x):
+        table = self.family.table(x)
         gram = slopes.gram(table, self.b)
         log_sigma, weights = self.noise.at(gram)
         value, slope, by_log_sigma, shown = self.objective.minimised(table, log_sigma)
-        return value, slope + by_log_sigma * _log_slope(table, gram, weights), log_sigma, shown
-
-    def _computed(self, x):
-        value, slope, log_sigma, shown = self.of_table(self.family.table(x))
-        gradient = self.family.pull(x, slope)
+        gradient = self.family.pull(x, slope + by_log_sigma * _log_slope(table, gram, weights))
         if not (abs(value) < _BEYOND and np.all(np.isfinite(gradient))):
             raise NoBracketError("the error is beyond the range of floats")
         return value, gradient, log_sigma, shown
@@ -379,9 +369,6 @@ def _descend(problem, most_steps):
             progress.update()
 
         for number in range(_PASSES):
-            if hasattr(family, "rescale"):
-                family.rescale(x)
-                x, best = family.start, math.inf
             problem.start_pass(x, number)
             scipy_optimize.minimize(
                 problem.value, x, jac=True, method="L-BFGS-B", bounds=family.bounds, callback=step,
@@ -392,24 +379,3 @@ def _descend(problem, most_steps):
             if gain < _GAIN:
                 break
     return x
-
-
-def _with_signs(encoder, problem, most_steps):
-    """(the best encoder of those with weights above 0, of either sign, and with a complex pair; its problem)."""
-    free = _Problem(
-        families.make("toeplitz", encoder.columns, problem.b), problem.objective, problem.b, problem.noise
-    )  # fmt: skip
-    target = free.family.table(_descend(free, most_steps))
-    least = problem.best[-1]
-    buffers = len(encoder.output_scale)
-    for form, short in ((Dipped, False), (Waved, False), (Dipped, True))[: 2 + (buffers > FEWEST)]:
-        family = form(encoder.columns, buffers, target, short)
-        signs = _Problem(family, problem.objective, problem.b, problem.noise)
-        try:
-            other = family.encoder(_descend(signs, most_steps))
-            shown = signs.of_table(other.coefficients)[-1]
-        except NoBracketError:  # the fit was nothing to start from
-            continue
-        if shown < least:
-            encoder, problem, least = other, signs, shown
-    return encoder, problem

@@ -84,7 +84,7 @@ class Buffered:
     """Buffered linear Toeplitz encoders with weights above 0: logs of output scales, and of 1 - decay [N-BLT]."""
 
     def __init__(self, n, buffers):
-        self.n, self.buffers, self.powers = n, buffers, np.arange(n - 1.0)
+        self.n, self.powers = n, np.arange(n - 1.0)
         # Output scales and decays for which the sum is about that of optimal counting, k^(-1/2) / sqrt(pi).
         lags = np.geomspace(2.0, max(n / 4, 4.0), buffers)
         self.start = np.concatenate([np.log(0.5 / np.sqrt(lags * buffers)), -np.log(lags)])

@@ -34,7 +34,6 @@ MOST_SAMPLES = 2**26
 _MOST_ADAM, _GRADIENT_DESCENT = 0.05, 2.0  # learning rates
 _MOST_ENTRIES = 2**27  # of the table of modes, 1 GiB
 _ROOT = 1e-6  # of log delta in each step of the descent
-_NORMAL_QUANTILE = 1.959963984540054
 _ESTIMATES, _DESCENT = range(2)  # streams of one seed
 
 
@@ -118,7 +117,7 @@ def noise(gram, epsilon, delta, direction="both", *, samples=2**17, seed=0, devi
         sigma, factor = jax_draws.solve(stream, gram, epsilon, delta)
         mean, square, by_log = map(float, stream.mean(factor, gram, sigma, epsilon))
     error = math.sqrt(max(square - mean**2, 0.0) / (samples - 1)) * sigma / abs(by_log)
-    return Estimate(sigma, error, sigma + _NORMAL_QUANTILE * error, balls_in_bins.CONFIDENCE, "plain sampling")
+    return Estimate(sigma, error, sigma + balls_in_bins.QUANTILE * error, balls_in_bins.CONFIDENCE, "plain sampling")
 
 
 def noise_slope(

@@ -7,7 +7,6 @@ and t alone, so it need not be kept. `dplib.matrices.noise` has the same recursi
     kind            C                              memory, in copies of the parameters
     identity        a multiple of the identity     0
     buffers         buffered linear Toeplitz       one for each buffer                    [N-BLT]
-    waves           the same, with complex pairs   one for each buffer
     toeplitz        Toeplitz with h bands          h - 1 (all rounds where h = n)
     recomputed      the same                       0: z is drawn again, time t in round t
     dense           any lower triangle             all rounds
@@ -20,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._base import validate as check
-from ..matrices import noise
 
 MEMORY = ("keep", "recompute")
 
@@ -57,13 +55,7 @@ def plan(encoder, noise_memory="keep"):
         return Kind("identity", 0), {"first": coefficients[0]}
     scale = getattr(encoder, "output_scale", None)
     if scale is not None and len(scale) < bands:
-        scale, decay, turn, feed = noise.real_buffers(scale, encoder.buffer_decay)
-        if not np.any(turn):
-            return Kind("buffers", len(scale)), {"scale": scale, "decay": decay}
-        # How the memory moves, as a matrix: a pair turns while it decays.
-        move = np.diag(decay)
-        move[np.arange(len(turn)), noise.exchanged(turn != 0)] += turn
-        return Kind("waves", len(scale)), {"scale": scale, "move": move, "feed": feed}
+        return Kind("buffers", len(scale)), {"scale": scale, "decay": encoder.buffer_decay}
     later = np.asarray(coefficients[1:bands])
     # Two copies in a row, backwards: the coefficients in the order of a ring that starts anywhere.
     return Kind("toeplitz", bands - 1), {
@@ -109,9 +101,6 @@ def push(kind, arrays, memory, t, z):
     if kind.form == "buffers":
         w = z - jnp.matmul(numbers["scale"], memory, precision="highest")
         return w, numbers["decay"][:, None] * memory + w
-    if kind.form == "waves":
-        w = z - jnp.matmul(numbers["scale"], memory, precision="highest")
-        return w, jnp.matmul(numbers["move"], memory, precision="highest") + numbers["feed"][:, None] * w
     if kind.form == "toeplitz":
         row = jax.lax.dynamic_slice(numbers["twice"], ((-t) % kind.rows,), (kind.rows,))
         first, slot = numbers["first"], t % kind.rows

@@ -246,20 +246,6 @@ def test_bad_objectives(objective, message):
         )
 
 
-# --- buffers of either sign ----------------------------------------------------------------------------
-
-
-def test_a_weight_below_zero_closes_half_of_the_gap():
-    """[N-BLT] Where amplification is weak; no coefficient is below 0."""
-    target = {"epsilon": 16.0, "delta": 1e-5, "batches_per_epoch": 8, "epochs": 8}
-    free = float(optimize.optimize(**target, lines=128).objective)
-    plain = optimize.optimize("buffered_linear_toeplitz", **target, signed=False, lines=128)
-    mixed = optimize.optimize("buffered_linear_toeplitz", **target, lines=128)
-    assert np.all(plain.encoder.output_scale > 0) and np.any(mixed.encoder.output_scale < 0)
-    assert np.all(mixed.encoder.coefficients >= 0)
-    assert free < float(mixed.objective) < free + 0.65 * (float(plain.objective) - free)
-
-
 # --- limits --------------------------------------------------------------------------------------------
 
 
@@ -329,7 +315,6 @@ def test_the_same_seed_gives_the_same_encoder(found):
         ({"encoder_family": lambda x: x, "start": [1.0], "bands": 2}, "bands must be None"),
         ({"objective": "mse"}, "objective must be"),
         ({"objective": 2}, "objective must be"),
-        ({"signed": 1}, "signed must be"),
         ({"start": matrices.toeplitz([1.0, -0.5] + [0.0] * 30, signed=True)}, "start must be a Toeplitz"),
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"delta": 1.0}, "delta must be"),

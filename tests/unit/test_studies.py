@@ -68,7 +68,6 @@ def test_settings_are_those_of_the_script(study, script):
                 assert len(find(study["samples"], **place, samples=setting["samples"])) == 1
             elif setting["task"] == "optimised":
                 method = {"toeplitz": "toeplitz"}.get(setting["family"], "buffered")
-                method += "" if setting.get("signed", True) else " positive"
                 assert len(find(study["points"], **place, method=method, buffers=setting["buffers"])) == 1
             else:
                 for method in ("unamplified", "poisson", "balls in bins"):

@@ -37,7 +37,6 @@ ENCODERS = {
     "toeplitz": (matrices.optimal_counting(ROUNDS), "keep", ROUNDS - 1),
     "signed": (matrices.toeplitz(SIGNED, signed=True), "keep", ROUNDS - 1),
     "buffers": (matrices.buffered_linear_toeplitz(ROUNDS, SCALE, DECAY), "keep", 4),
-    "buffers of either sign": (matrices.buffered_linear_toeplitz(ROUNDS, [0.5, -0.2], [0.9, 0.4]), "keep", 2),
     "dense": (matrices.dense(TRIANGLE), "keep", ROUNDS),
     "recomputed": (matrices.optimal_counting(ROUNDS), "recompute", 0),
     "recomputed buffers": (matrices.buffered_linear_toeplitz(ROUNDS, SCALE, DECAY), "recompute", 0),

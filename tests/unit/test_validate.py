@@ -247,7 +247,6 @@ OPTIMIZE = [
             "objective": one_of("rmse", "largest_error"),
             "bands": [(1, ValueError, ("None", "1"))],
             "buffers": count("a whole number at least 1 and at most 8", 0, 9),
-            "signed": FLAG,
             "start": [(matrices.identity(4), ValueError, ("None",))],
             "lines": LINES,
             "most_steps": FROM_ONE,
