@@ -8,7 +8,7 @@ PY := .venv/bin/python
 TOOL := $(PY) -m tools
 ENV := sh tools/setup.sh
 # The tests whose examples are random.
-THOROUGH = $(shell grep -lE "import (.*\bhostile|.*\bexamples)\b|^    examples,$$" tests/unit/test_*.py tests/book/test_*.py)
+THOROUGH = $(shell grep -lE "import (.*\bhostile|.*\bexamples)\b|^    examples,$$" tests/*/test_*.py)
 
 # One numerical thread a process: two processes share two cores, and sums do not depend on the machine.
 export OPENBLAS_NUM_THREADS ?= 1
@@ -96,7 +96,7 @@ trust: setup-test  ## attack the statements and the tests, for hours: directions
 	@$(TOOL) directions --cases $(or $(CASES),3000) $(if $(SEED),--seed $(SEED))
 	@$(TOOL) truth check
 	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) --hypothesis-profile=thorough $(THOROUGH)
-	@FAULTS=thorough $(PY) -m pytest -q tests/unit/test_faults.py tests/book/test_faults.py
+	@FAULTS=thorough $(PY) -m pytest -q tests/house/test_faults.py tests/book/test_faults.py
 	@$(TOOL) mutation --fresh
 
 mutation: setup  ## plant the dangerous faults and false statements whose result is not known, and see whether their tests fail

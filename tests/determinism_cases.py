@@ -1,4 +1,4 @@
-"""Results of every kind, for whether they depend on the number of threads or workers: see tests/unit/test_determinism.py."""
+"""Results of every kind, for whether they depend on the number of threads or workers: see tests/house/test_determinism.py."""
 
 import json
 import sys

@@ -100,7 +100,7 @@ def _raises(error):
 
 @st.composite
 def _functions(draw, result):
-    """(function, whether what it does is nonsense). Those that never end: tests/unit/test_course_hostile.py."""
+    """(function, whether what it does is nonsense). Those that never end: tests/lessons/test_course_hostile.py."""
     return draw(
         st.one_of(
             st.sampled_from(ERRORS).map(lambda error: (_raises(error), True)),

@@ -125,6 +125,11 @@ def epsilon(value):
     return real("epsilon", value, at_least=0, at_most=_LARGEST)
 
 
+def target_epsilon(value):
+    """An epsilon to find the noise for."""
+    return real("epsilon", value, at_least=0, at_most=1e6)
+
+
 def noise_multiplier(value):
     return real("noise_multiplier", value, at_least=1 / _LARGEST, at_most=_LARGEST)
 

@@ -113,10 +113,11 @@ def estimate_noise(
     """The noise multiplier at which the estimated delta at `epsilon` is `delta`; gram at noise multiplier 1.
 
     Newton's method in log-log with the same draws for every noise; other arguments as for `estimate`.
-    The relative standard error is about a tenth of that of delta: delta falls fast with the noise.
+    The relative standard error is about a tenth of that of delta: delta falls fast with the noise. epsilon in [0, 1e6], delta in [1e-300, 0.99].
     """
+    check.target_epsilon(epsilon)
+    delta = check.real("delta", delta, at_least=1e-300, at_most=0.99)
     gram, epsilon, side = _request(gram, epsilon, direction)
-    delta = check.delta(delta)
     samples, error = _effort(samples, relative_error)
     value, deviation = importance_sampling.solve_scale(
         gram, epsilon, delta, side, seed=_seed(seed), samples=samples, relative_error=error

@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import bdtrc, erfcx, log_ndtr, ndtri
 
 from ..gaussian import LOG_SQRT_2PI
+from ..results import NoBracketError
 
 _TABLE = 2**18  # numbers in one table of points x modes: it stays in the cache
 _LOWEST = -200.0  # log of the delta that a mode must reach on its own to be looked at
@@ -284,6 +285,8 @@ class Forest(_Pair):
         spread = np.ones(self.dimension)
         if pilot is not None:
             y, weights = pilot
+            if not weights.sum() > 0:
+                raise NoBracketError("delta is too small to be sampled: no point of the pilot run reaches it")
             second = weights @ y**2 / weights.sum()
             for level in range(1, self.height + 2):
                 here = self._levels == level

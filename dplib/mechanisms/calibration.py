@@ -42,7 +42,7 @@ def calibrate(
     Parameters
     ----------
     mechanism : any mechanism of `dplib`; its own noise multiplier is a fallback for the first guess.
-    epsilon : at least 0. delta : in (0, 1). direction : "remove", "add" or "both" (remove [C-9m]).
+    epsilon : in [0, 1e6]. delta : in (0, 1). direction : "remove", "add" or "both" (remove [C-9m]).
     method : "auto", or "renyi" for the noise that Renyi accounting asks for (more than needed).
 
     The *upper* bounds of delta at `epsilon`, and of epsilon at `delta` (to 1e-9 of it), meet the target; a noise
@@ -74,7 +74,7 @@ def calibrate(
     >>> private.delta(epsilon=2.0).upper <= 1e-6
     True
     """
-    epsilon, delta, direction = check.epsilon(epsilon), check.delta(delta), check.direction(direction)
+    epsilon, delta, direction = check.target_epsilon(epsilon), check.delta(delta), check.direction(direction)
     check.mechanism(mechanism, question="epsilon")
     options = {"seed": seed, "samples": samples, "failure_probability": failure_probability}
     if isinstance(mechanism, BallsInBins):
@@ -97,7 +97,7 @@ def effective_noise(sampling_probability, steps, epsilon, delta, *, direction="b
     Parameters
     ----------
     sampling_probability : q in (0, 1], a number or an array of them.
-    steps : T >= 1 rounds. epsilon : at least 0. delta : in (0, 1).
+    steps : T >= 1 rounds. epsilon : in [0, 1e6]. delta : in (0, 1).
     direction : "remove", "add" or "both" (remove: the noise that serves both [C-9m]).
     tolerance : relative, in [1e-9, 0.1].
 
@@ -115,7 +115,7 @@ def effective_noise(sampling_probability, steps, epsilon, delta, *, direction="b
     for rate in rates.ravel():
         check.real("sampling_probability", float(rate), above=0, at_most=1)
     steps = check.whole("steps", steps, at_least=1)
-    epsilon, delta, direction = check.epsilon(epsilon), check.delta(delta), check.direction(direction)
+    epsilon, delta, direction = check.target_epsilon(epsilon), check.delta(delta), check.direction(direction)
     tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
     order = np.argsort(rates.ravel())[::-1]
     solvers = [

@@ -227,7 +227,7 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0
 
 
 def _epsilon(value):
-    return check.real("epsilon", value, above=0, at_most=1e100)
+    return check.real("epsilon", value, above=0, at_most=1e6)
 
 
 def _table(values):

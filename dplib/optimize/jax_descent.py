@@ -344,7 +344,7 @@ def _encoder_table(table, batches_per_epoch):
 
 
 def _target(epsilon, delta):
-    return check.real("epsilon", epsilon, above=0, at_most=1e100), check.delta(delta)
+    return check.real("epsilon", epsilon, above=0, at_most=1e6), check.delta(delta)
 
 
 def _scheme(batches_per_epoch, epochs):

@@ -63,10 +63,10 @@ def truth():
 
 def properties():
     """Functions that Hypothesis calls, and statements of the theorem index that have one."""
-    unit, count = tools.ROOT / "tests" / "unit", 0
+    tests, count = tools.ROOT / "tests", 0
     for pattern in ("test_properties*.py", "test_domination*.py", "test_vector_mixture.py"):
-        count += sum(file.read_text(encoding="utf-8").count("\n@given(") for file in unit.glob(pattern))
-    index = (unit / "test_domination_index.py").read_text(encoding="utf-8")
+        count += sum(file.read_text(encoding="utf-8").count("\n@given(") for file in tests.glob(f"*/{pattern}"))
+    index = (tests / "statements" / "test_domination_index.py").read_text(encoding="utf-8")
     statements = len(re.findall(r'(?m)^    "[A-Z]+-[^"]+": \[', index))
     return f"{count} properties, no exception; {statements} statements on divergences have theirs"
 
@@ -77,7 +77,7 @@ def statistics():
 
 
 def determinism():
-    tests = (tools.ROOT / "tests" / "unit" / "test_determinism.py").read_text(encoding="utf-8")
+    tests = (tools.ROOT / "tests" / "house" / "test_determinism.py").read_text(encoding="utf-8")
     return f"at least {re.search(r'len.base. >= ([0-9]+)', tests)[1]} results: bit for bit with 1 and 2 threads and workers"
 
 

@@ -3,12 +3,17 @@
 Each names its place in the syntax tree, so that moving or formatting code leaves it as it is: the function, the kind of
 node in it and which of them, and what stands there instead, where _ is what stood there and _.left and the like its
 parts. And each names the tests that have to notice it. `python -m tools mutation dangerous` plants
-them one after the other; `tests/unit/test_mutation.py` checks that each still applies.
+them one after the other; `tests/statements/test_mutation.py` checks that each still applies.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from mutation_operators import replaced
+
+# Tests of the library are named by file alone: {name: file from the root}.
+_TESTS = Path(__file__).resolve().parents[1]
+FILES = {path.name: f"tests/{path.parent.name}/{path.name}" for path in _TESTS.glob("*/test_*.py") if path.parent.name != "book"}
 
 PROPERTIES, BINS = "test_properties.py", "test_properties_bins.py"
 

@@ -35,6 +35,7 @@ sys.path.append(str(ROOT / "tools"))
 
 import library_files  # noqa: E402
 import one_move  # noqa: E402
+from mutants import FILES  # noqa: E402
 from mutation_operators import functions, node_at, nodes_without_names  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "mutation.json"
@@ -159,11 +160,11 @@ class _ModulePlanter(Planter):
 
     def pytest_runtest_logreport(self, report):
         if report.failed and self.failed is None:
-            self.failed = report.nodeid.removeprefix("tests/unit/")
+            self.failed = report.nodeid.rpartition("/")[2]
 
     def pytest_collectreport(self, report):
         if report.failed and self.failed is None:
-            self.failed = f"{report.nodeid.removeprefix('tests/unit/')} (import)"
+            self.failed = f"{report.nodeid.rpartition('/')[2]} (import)"
 
     def outcome(self, status):
         return self.failed or ("" if status == 0 else f"{_NO_VERDICT} {status}")
@@ -179,7 +180,7 @@ class NoSuchTest(Exception):
 def run_mutant(module, source, tests, seconds=SECONDS, function=""):
     """(verdict, CPU seconds): the first test that fails, "time", or None for a survivor."""
     planter = _ModulePlanter(file_of(module, function), source)
-    text, spent = run_forked(planter, [f"tests/unit/{test}" for test in tests], seconds, _MEMORY)
+    text, spent = run_forked(planter, [f"{FILES[test.partition('::')[0]]}{''.join(test.partition('::')[1:])}" for test in tests], seconds, _MEMORY)
     if text.startswith((_NO_VERDICT, NOT_RUN)):
         raise NoSuchTest(f"{text} for {module}: is there a test in the list that is gone?")
     return text or None, spent
@@ -409,7 +410,7 @@ def statements(words, fresh):
                 found[mutation[0]] = old
                 continue
             found[mutation[0]] = {"verdict": run_statement(test, mutation), "digest": key}
-            print(f"{found[mutation[0]]['verdict']:9} {test.removeprefix('tests/unit/')}: {mutation[0]}", flush=True)
+            print(f"{found[mutation[0]]['verdict']:9} {test.rpartition('/')[2]}: {mutation[0]}", flush=True)
         if found != known:
             record(STATEMENTS, lambda results: results.update({test: found}))  # noqa: B023
     return [problem for problem in problems(index, MUTANTS) if problem.startswith(tuple(asked))]

@@ -1,9 +1,11 @@
-"""For each test of the theorem index: how its statement is made false (used by statement_mutation.py).
+"""For each test of the theorem index: how its statement is made false (used by mutation.py).
 
 A mutation is (what is false, text, text instead), and where it is not the test itself that changes, the name of
 the helper in its file or of the function of dplib. Each makes the statement wrong, or claims more than
 it does: an upper bound that is 1% too small, never one that is larger.
 """
+
+from mutants import FILES
 
 _TABLE = {}
 
@@ -1165,4 +1167,4 @@ _TABLE["test_wide.py"] = {
     ],
 }
 
-MUTANTS = {f"tests/unit/{file}::{test}": found for file, tests in _TABLE.items() for test, found in tests.items()}
+MUTANTS = {f"{FILES[file]}::{test}": found for file, tests in _TABLE.items() for test, found in tests.items()}

@@ -32,7 +32,7 @@ def copy(tmp_path, monkeypatch):
     """A copy of the library that the tools take for their own, and that can be imported beside it."""
     fuzz_cases.public_functions()  # what all modules import cannot be imported twice
     shutil.copytree(ROOT / "dplib", tmp_path / "dplib", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "tests" / "unit", tmp_path / "tests" / "unit", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(library_files, "ROOT", tmp_path)
     for package in (dplib, lessons):
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path.joinpath(*package.__name__.split(".")))])
@@ -74,12 +74,12 @@ def test_public_modules_are_listed(copy):
 
 
 def test_pages_examples_and_fuzz_ask_for_it(copy):
-    page = tool("tests/unit/test_library_page.py")
+    page = tool("tests/house/test_library_page.py")
     page.test_every_module_is_on_the_page()
     plant(copy)
     with pytest.raises(AssertionError, match="dplib.lessons.planted"):
         page.test_every_module_is_on_the_page()
-    examples = tool("tests/unit/test_examples.py")
+    examples = tool("tests/house/test_examples.py")
     [names] = [mark.args[1] for mark in examples.test_every_public_module_has_an_example.pytestmark]
     assert "dplib.lessons.planted" in names
     with pytest.raises(AssertionError, match="dplib.lessons.planted"):

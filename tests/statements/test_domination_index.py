@@ -152,7 +152,8 @@ def test_no_statement_on_domination_counts_as_another(index):
 
 def properties(name):
     """{function: docstring} of the properties of a test module."""
-    tree = ast.parse((ROOT / "tests" / "unit" / name).read_text(encoding="utf-8"))
+    (file,) = (ROOT / "tests").glob(f"*/{name}")
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     return {
         node.name: ast.get_docstring(node) or ""
         for node in tree.body

@@ -12,8 +12,10 @@ import mutants
 import mutation
 import mutation_operators
 import pytest
+from mutants import FILES
 from statement_mutants import MUTANTS
 
+ROOT = Path(__file__).resolve().parents[2]
 RECORD = mutation.load(mutation.RESULTS)["dangerous"]
 
 
@@ -25,7 +27,7 @@ def plain(module, function):
 
 @functools.cache
 def text_of(file):
-    return (Path(__file__).parent / file).read_text(encoding="utf-8")
+    return (ROOT / FILES[file]).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("mutant", mutants.DANGEROUS, ids=lambda mutant: mutant.name)
@@ -121,7 +123,7 @@ def test_a_run_tells_killed_from_survived(tmp_path):
 # --- false statements of the theorem index --------------------------------------------------------------
 
 INDEX = mutation.named_tests()
-FIELD = "tests/unit/test_field_statements.py::test_joint_quasi_convexity"
+FIELD = "tests/statements/test_field_statements.py::test_joint_quasi_convexity"
 
 
 def test_every_named_test_was_killed_by_every_mutation():
@@ -130,7 +132,7 @@ def test_every_named_test_was_killed_by_every_mutation():
 
 
 def test_a_new_row_needs_a_mutation():
-    new = "tests/unit/test_field_statements.py::test_hockey_stick_is_the_best_event"
+    new = "tests/statements/test_field_statements.py::test_hockey_stick_is_the_best_event"
     table = {test: found for test, found in MUTANTS.items() if test != new}
     found = set(mutation.problems(table=table)) - set(mutation.problems())
     assert found == {f"{new} (C-1): no mutation in tests/mutants/statement_mutants.py"}
@@ -154,15 +156,15 @@ def test_a_mutation_that_no_longer_fits_is_told():
 LIVE = {
     # a plain test, one of hypothesis, a helper beside the test, a fixture
     FIELD: "average 1% smaller",
-    "tests/unit/test_vector_mixture.py::test_parity": "factor alpha dropped",
-    "tests/unit/test_field_statements.py::test_printed_values_of_the_gaussian_mechanism": "factor 1/2 dropped",
-    "tests/unit/test_conditional_composition.py::test_conditional_composition_by_enumeration": "bad pasts dropped",
+    "tests/accounting/test_vector_mixture.py::test_parity": "factor alpha dropped",
+    "tests/statements/test_field_statements.py::test_printed_values_of_the_gaussian_mechanism": "factor 1/2 dropped",
+    "tests/conditional/test_conditional_composition.py::test_conditional_composition_by_enumeration": "bad pasts dropped",
 }
 OTHERS = [
     (FIELD, ("larger bound", "mixed <= average", "mixed <= 1.01 * average"), "survived"),
     (FIELD, ("no such name", "mixed <= average", "mixed <= averag"), "call: NameError"),
     (
-        "tests/unit/test_statements.py::test_gaussian_mechanism",
+        "tests/statements/test_statements.py::test_gaussian_mechanism",
         ("the library's formula", "epsilon / mu - mu / 2", "epsilon / mu - mu", "dplib.gaussian._log_delta"),
         "killed",
     ),
