@@ -41,7 +41,7 @@ _LOG_CERTAIN = -14.0  # log of 1 - delta that is no practical one either
 _LEAST_NOISE, _LEAST_DELTA, _LEAST_MISS = 0.01, 1e-300, 1e-12
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND = 1e-3, 2e-4
-_TRIES = (35_000, 500_000), (120_000, 700_000), (400_000, 1_800_000)  # cells of a round, points of the sum
+_TRIES = (35_000, 500_000), (120_000, 700_000), (550_000, 1_800_000)  # cells of a round, points of the sum
 
 
 def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:

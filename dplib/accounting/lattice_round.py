@@ -20,6 +20,7 @@ _NODES = 60_000  # held at once
 _CUTS = 100_000  # half-lattice losses whose panels are held at once
 _MOST_PANELS = 12_000_000  # times components
 _MOST_ROUGH = 20_000
+_MOST_REMOVED = 300  # vertices in a row, at the end of the lower curve
 _FAR = 100.0  # from such u on the density of P is not summed from the loss: the terms would cancel
 _MUCH = 0.03  # of the mass, in one cell: the lattice is placed at its barycentre
 
@@ -352,6 +353,8 @@ def repair(merged, miss, h, c, reach=1.0):
                     )
                     if curve >= 0:
                         break
+                    if len(removed) > _MOST_REMOVED:
+                        return np.zeros(size)  # rounding alone: each step would cost more than the one before
                     removed.append((low, float(mass[low])))
                     mass[low] = 0.0
                     low = int(before[low])

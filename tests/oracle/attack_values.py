@@ -21,7 +21,7 @@ import tilted
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 TABLE = FOLDER.parents[1] / "tests" / "data" / "attack.json"
-WANTED = {"practical": 1500, "wide": 500}
+WANTED = {"practical": 1834, "wide": 166}
 RANGES = {
     "practical": {"sigma": (0.4, 20.0), "q": (1e-5, 0.5), "T": (10, 10**5), "k": (1, 16), "epsilon": (0.05, 20.0)},
     "wide": {"sigma": (0.01, 1e4), "q": (1e-9, 1.0), "T": (1, 10**7), "k": (1, 1000), "epsilon": (1e-3, 1e3)},

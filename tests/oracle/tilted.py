@@ -647,7 +647,7 @@ def positive(pair, rounds, direction, epsilon, size=12_000):
     The two-point cells of `lattice`, convolved directly on a window of the loss. What leaves it upwards can no longer come
     back below epsilon: its P and its Q mass are kept, which is all that delta needs; what leaves it downwards cannot
     come back above epsilon. The result is an upper bound, up to rounding, that falls as h^2; the value extrapolates from
-    h and 2 h, and the error bar is all by which the bounds at 4 h, 2 h and h differ.
+    h and 2 h, and the error bar is all by which the bounds at 4 h, 2 h and h differ, if they differ less and less.
     """
     floor = -float(np.log(pair.still)) * rounds  # how far the loss can fall (remove) or rise (add) in all rounds
     low, high = (-floor, 2 * epsilon + 2 * floor) if direction == "remove" else (epsilon - floor, floor)
@@ -670,6 +670,8 @@ def positive(pair, rounds, direction, epsilon, size=12_000):
         if not 0 < delta < 0.5:
             raise Beyond("not small, or nothing left")
         found.append(math.log(delta))
+    if abs(found[1] - found[2]) > abs(found[0] - found[1]) + 1e-12:
+        raise Beyond("bounds that do not settle: they say nothing about what is left")
     gap = (found[1] - found[2]) / 3
     error = abs(found[0] - found[1]) + abs(found[1] - found[2]) + 1.6e-15 * rounds + 1e-12
     if error > 1e-2:
