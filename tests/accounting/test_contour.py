@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracle_cases import cases, load, pair
 
-from dplib import NoBracketError, contour, gaussian, lattice, mixtures
+from dplib import NoBracketError, contour, lattice, mixtures
 from dplib.accounting import contour_nodes
 from dplib.accounting.contour_nodes import Family, Nodes
 
@@ -72,21 +72,6 @@ def test_losses_stay_within_their_allowance(value):
     allowance = (4 * eps + mixture.log_probability_error) * size
     allowance += 4 * eps * slope * (abs(u[0]) + slope)
     assert abs(got - truth) <= 8 * allowance
-
-
-def test_quadrature_bound_is_not_vacuous():
-    """Too coarse a grid: the true error is visible, and the bound covers it."""
-    mixture = mixtures.binomial(4, 0.3, 0.7)
-    factor = Family([mixture], [1], 1)
-    fine = factor.nodes(0.5, 0.5, 0.5, 1.0)
-    low, high = factor.window(0.5, 0.5)
-    errors = []
-    for step in (2.4, 1.6, 1.1):
-        coarse = Nodes(factor, 0.5, low, step, int((high - low) / step) + 2)
-        error = abs(math.expm1(coarse.log_moment[0] - fine.log_moment[0]))
-        errors.append(error)
-        assert error <= coarse.quadrature_error(0.0)[0]
-    assert errors[0] > 1e-4  # visible: the bound was put to the test
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -155,14 +140,6 @@ def test_aliasing_is_positive_and_bounded():
     assert lower <= truth[1] <= upper
 
 
-def test_a_gaussian_factor_in_a_composition():
-    """A plain Gaussian written as a mixture of two equal halves agrees with the closed form."""
-    composition = [(mixtures.binomial(1, 1.0, 4.0), 50), (mixtures.binomial(1, 1.0, 5.0), 30)]
-    mu = math.sqrt(50 / 16 + 30 / 25)
-    bracket = contour.side_log_delta(composition, 3.0, "remove")
-    assert bracket.lower - 1e-11 <= gaussian.log_delta(mu, 3.0) <= bracket.upper + 1e-11
-
-
 def test_refusal_names_the_reason():
     with pytest.raises(NoBracketError, match="few rounds|too slowly|nodes"):
         contour.side_log_delta([(mixtures.binomial(1, 1e-4, 1.0), 2)], 0.01, "remove")
@@ -215,9 +192,3 @@ def test_ends_of_epsilon_are_certified_where_they_lie(growth):
     bracket = contour.bracket_epsilon(integral, 2.0, -2.0)
     assert integral.log_bounds(bracket.upper)[2] <= -2.0 <= integral.log_bounds(bracket.lower)[0]
     assert bracket.width < 4
-
-
-def test_an_empty_composition_is_refused():
-    for ask in (contour.side_log_delta, contour.side_epsilon):
-        with pytest.raises(ValueError, match="composition must not be empty"):
-            ask([], 0.1, "add")
