@@ -81,34 +81,7 @@ def test_quadrature_error(scalar, angle):
     assert equal(VectorMixture(ray, p, noise), Mixture(s, p, noise))
 
 
-@PROPERTIES
-@given(planar())
-def test_parity(mixture):
-    """[C-1] H_a(P, Q) = 1 - a + a H_{1/a}(Q, P)."""
-    alphas = np.exp(EPSILONS)
-    remove, add = mixture.hockey_stick(EPSILONS), mixture.hockey_stick(-EPSILONS, "add")
-    assert np.allclose(remove, 1 - alphas + alphas * add, rtol=0, atol=1e-9 * alphas)
-
-
 # --- the reduction ---------------------------------------------------------------------------------
-
-
-@PROPERTIES
-@given(planar())
-def test_reduction_dominates_every_planar_mixture(mixture):
-    """[G-2.9], [M-B: B.6] Replacing modes by their norms never lowers the divergence."""
-    assert below(mixture, mixture.reduced())
-
-
-@PROPERTIES
-@given(planar(), st.data())
-def test_anything_stochastically_larger_than_the_norms_dominates(mixture, data):
-    """[G-2.9] in full: norms, then stochastic order."""
-    norms = np.linalg.norm(mixture.modes, axis=1)
-    raised = norms + np.array(data.draw(st.lists(SIZE, min_size=len(norms), max_size=len(norms))))
-    upper = Mixture(raised, mixture.probabilities, mixture.noise_multiplier)
-    assert mixtures.dominates(upper, mixture.reduced())
-    assert below(mixture, upper)
 
 
 @PROPERTIES
@@ -146,35 +119,7 @@ def test_only_the_gram_matrix_matters(mixture, angle, mirror):
     assert equal(mixture, other)
 
 
-@PROPERTIES
-@given(st.data())
-def test_larger_gram_matrix_dominates(data):
-    """[M-K] First coordinates of any sign, second ones non-negative and raised: every entry grows.
-
-    The inner products may be negative on both sides.
-    """
-    count = data.draw(st.integers(2, 4))
-    column = lambda entries: np.array(data.draw(st.lists(entries, min_size=count, max_size=count)))
-    first, second = column(NUMBER), column(SIZE)
-    p, noise = data.draw(laws(count)), data.draw(NOISE)
-    lower = VectorMixture(np.stack([first, second], axis=1), p, noise)
-    upper = VectorMixture(np.stack([first, second + column(SIZE)], axis=1), p, noise)
-    assert np.all(lower.gram() <= upper.gram() + 1e-12)
-    assert below(lower, upper)
-
-
 # --- monotonicity and stochastic order ---------------------------------------------------------------
-
-
-@PROPERTIES
-@given(planar(entries=SIZE), st.data())
-def test_larger_non_negative_modes_dominate(mixture, data):
-    """[M-B: B.2]"""
-    rows = len(mixture.modes)
-    rise = np.array(data.draw(st.lists(st.tuples(SIZE, SIZE), min_size=rows, max_size=rows)))
-    assert below(
-        mixture, VectorMixture(mixture.modes + rise, mixture.probabilities, mixture.noise_multiplier)
-    )
 
 
 @PROPERTIES
@@ -200,17 +145,6 @@ def test_dominates_is_the_order_of_the_tails(first, second):
     gaps = [r[t >= x].sum() - p[s >= x].sum() for x in points]
     assume(all(abs(gap) > 1e-12 for gap in gaps[1:]))
     assert mixtures.dominates(upper, lower) == all(gap > -1e-12 for gap in gaps)
-
-
-@PROPERTIES
-@given(planar())
-def test_hiding_the_mode_never_hurts(mixture):
-    """[C-7] At most the average over known modes."""
-    norms = np.linalg.norm(mixture.modes, axis=1) / mixture.noise_multiplier
-    for direction in DIRECTIONS:
-        for epsilon in (0.0, 0.5, 2.0):
-            known = sum(w * gaussian.delta(norm, epsilon) for w, norm in zip(mixture.probabilities, norms))
-            assert mixture.hockey_stick(epsilon, direction) <= known + TOLERANCE
 
 
 # --- what breaks without the hypotheses ---------------------------------------------------------------
@@ -269,18 +203,9 @@ def mixture_in_space(seed):
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_sums_over_space(direction):
-    """One mode, modes in a plane turned out of it, and a finer grid."""
-    assert np.allclose(
-        in_space([[0.6, 0.0, 0.8]], [1.0], direction), [gaussian.delta(1.0, e) for e in EPSILONS], rtol=0, atol=IN_SPACE
-    )
-    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
-    modes, p = np.array([[1.0, -0.5], [-0.8, 0.3], [0.2, 1.1]]), [0.3, 0.3, 0.4]
-    flat = VectorMixture(modes, p, 1.0).hockey_stick(EPSILONS, direction)
-    turned_out = modes @ turn[:2]
-    assert np.allclose(in_space(turned_out, p, direction), flat, rtol=0, atol=TOLERANCE)
-    _, modes, p = mixture_in_space(2)
-    fine = in_space(modes, p, direction, 0.075)
-    assert np.allclose(in_space(modes, p, direction), fine, rtol=0, atol=IN_SPACE / 4)
+    """One mode, which has a closed form."""
+    exact = [gaussian.delta(1.0, epsilon) for epsilon in EPSILONS]
+    assert np.allclose(in_space([[0.6, 0.0, 0.8]], [1.0], direction), exact, rtol=0, atol=IN_SPACE)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -298,23 +223,6 @@ def test_signed_mixtures_in_space(seed):
         assert np.all(value <= known + IN_SPACE)
         # Without its signs the mixture is a larger one: the bound is not idle, and the signs matter.
         assert value[1] < 0.9 * in_space(np.abs(modes), p, direction)[1]
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_larger_gram_matrix_dominates_in_space(seed):
-    """[M-K] Inner products of both signs, every one of them raised a little: larger in both directions.
-
-    The raised Gram matrix is one of three dimensions too: to it belong the modes with longer coordinates along
-    an axis on which all are positive.
-    """
-    rng, modes, p = mixture_in_space(seed)
-    flat = 2 * (modes[:, :2] - modes[:, :2].mean(axis=0))
-    lower = np.column_stack([flat, rng.uniform(0.1, 0.5, len(p))])
-    upper = lower + np.column_stack([np.zeros((len(p), 2)), rng.uniform(0.1, 0.5, len(p))])
-    assert np.min(upper @ upper.T) < 0 and np.min(upper @ upper.T - lower @ lower.T) > 0
-    for direction in DIRECTIONS:
-        low, high = in_space(lower, p, direction), in_space(upper, p, direction)
-        assert np.all(low <= high + IN_SPACE) and low[1] < high[1] - 10 * IN_SPACE
 
 
 # --- bad input ------------------------------------------------------------------------------------------

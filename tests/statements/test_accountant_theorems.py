@@ -110,15 +110,6 @@ def test_aliasing_identity(period):
     assert 0 < excess <= above + below
 
 
-def test_chernoff_for_hockey_sticks(pair):
-    for direction in DIRECTIONS:
-        for c in (0.3, 1.0, 4.0, 12.0):
-            kernel = math.exp(c * math.log(c) - (1 + c) * math.log1p(c))
-            bound = kernel * moment(pair, direction, c).real[0]
-            for epsilon in (-0.5, 0.0, 0.3, 1.0, 2.0):
-                assert pair.hockey_stick(epsilon, direction) <= bound * math.exp(-c * epsilon) * (1 + 1e-12)
-
-
 @pytest.mark.parametrize(
     "mixture",
     [
@@ -334,13 +325,6 @@ def test_tangents_lower_the_curve(seed, rough):
     assert np.all(curve(*two(at, final), ORDERS) <= curve(*two(losses, masses), ORDERS) + 1e-12)
 
 
-def test_transfers_can_overdraw_a_neighbour():
-    """[A-6] Why the fallback exists: two isolated points between lattice points leave a negative mass."""
-    points = np.array([0.24, 0.76]), np.array([0.5, 0.5])
-    assert tangents(*points, 0.5, overdraw=True)[1].min() < 0
-    assert tangents(*points, 0.5, overdraw=False)[1].min() >= 0
-
-
 @pytest.mark.parametrize("points", [8, 13, 20])
 @pytest.mark.parametrize("c", [0.4, 1.5])
 def test_wrap_around(points, c):
@@ -364,36 +348,6 @@ def test_wrap_around(points, c):
         )
         assert computed == pytest.approx(series, rel=1e-9)
         assert computed >= delta(epsilon) - 1e-12
-
-
-@pytest.mark.parametrize("points, size", [(8, 1.1), (5, 0.1), (3, 0.008)])
-def test_quadrature_of_the_densities(points, size):
-    """Panels of the stated length: relative error at most 2e-15, in 40-digit arithmetic."""
-    with mpmath.workdps(40):
-        guesses = np.polynomial.legendre.leggauss(points)[0]
-        nodes = [mpmath.findroot(lambda x: mpmath.legendre(points, x), mpmath.mpf(g)) for g in guesses]
-        weights = [2 * (1 - x * x) / ((points + 1) * mpmath.legendre(points + 1, x)) ** 2 for x in nodes]
-        worst = 0
-        for pair in (PAIRS["binomial"], mixtures.binomial(30, 0.1, 0.5)):
-            shifts, log_p = [mpmath.mpf(float(a)) for a in pair.shifts], pair.log_probabilities
-            for middle in (-3.0, 0.0, 1.5, 6.0):
-                mean = float(posterior(pair, np.array([middle]))[1][0])
-                if points == 8:
-                    r = min(size / (abs(middle) + mean), 0.125, 0.125 / math.sqrt(pair.variance_bound))
-                else:
-                    r = size / (1 + abs(middle) + mean + math.sqrt(pair.variance_bound))
-                u0, r = mpmath.mpf(middle), mpmath.mpf(r)
-                exact = rule = mpmath.mpf(0)
-                for log_weight, a in zip(log_p, shifts):
-                    part = mpmath.exp(float(log_weight))
-                    exact += part * (mpmath.ncdf(u0 + r - a) - mpmath.ncdf(u0 - r - a))
-                    rule += (
-                        part
-                        * r
-                        * mpmath.fsum(w * mpmath.npdf(u0 + r * x - a) for w, x in zip(weights, nodes))
-                    )
-                worst = max(worst, abs(rule / exact - 1))
-        assert worst < 2e-15
 
 
 # -- rare rounds: the bulk is taken out

@@ -74,13 +74,14 @@ def test_parity_of_laws(laws, alpha):
 
 
 @examples(60)
-@given(discrete(6, most=4), orders, seeds)
-def test_adaptive_rounds_are_dominated_by_the_product(laws, alpha, seed):
-    """[C-7] (i) Three rounds, each showing a part of its pair that depends on what came before."""
+@given(discrete(6, most=4), orders, seeds, st.booleans())
+def test_adaptive_rounds_are_dominated_by_the_product(laws, alpha, seed, whole):
+    """[C-7] (i) Three rounds, each showing its pair, or a part of it that depends on what came before."""
     rng, pairs = np.random.default_rng(seed), (laws[:2], laws[2:4], laws[4:])
     run, bound = (np.ones((2, 1)), np.ones((2, 1)))
     for pair in pairs:
-        shown = np.stack([pair @ channel(rng, pair.shape[1]) for _ in range(run.shape[1])], axis=1)
+        kernels = [np.eye(pair.shape[1]) if whole else channel(rng, pair.shape[1]) for _ in range(run.shape[1])]
+        shown = np.stack([pair @ kernel for kernel in kernels], axis=1)
         run = (run[:, :, None] * shown).reshape(2, -1)
         bound = np.stack([np.kron(b, p) for b, p in zip(bound, pair)])
     for first, second in ((0, 1), (1, 0)):

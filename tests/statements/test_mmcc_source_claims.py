@@ -1,20 +1,15 @@
 """What the source of MMCC says beside its theorems: sentences on tightness, error, cost, parts and partitions."""
 
-import json
 import math
 from fractions import Fraction
 from itertools import combinations, permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
-from library_files import python_files
-from scipy import stats
 
 from dplib import MatrixMechanism, accounting, conditional, matrices
 from dplib.lessons import truth
 
-ROOT = Path(__file__).resolve().parents[2]
 DELTA = 1e-6
 
 
@@ -82,47 +77,6 @@ def test_first_part_of_a_toeplitz_encoder_is_the_worst(direction):
         assert values[0] >= values[1] * (1 - 2e-3) and values[1] >= values[2] * (1 - 2e-3)
 
 
-def exact_coins(C, q, sigma, share):
-    """p~ with the exact quantile of the sum of inner products, for every entry above 0."""
-    n = len(C)
-    sets = (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(float)
-    law = q ** sets.sum(axis=1) * (1 - q) ** (n - sets.sum(axis=1))
-    z, result = stats.norm.isf(share), np.full(C.shape, np.nan)
-    for r, j in zip(*np.nonzero(C)):
-        inner = C[:r].T @ C[:r, j]
-        values = sets @ inner
-        order = np.argsort(values)
-        s = values[order][np.argmax(1 - np.cumsum(law[order]) <= share)]
-        evidence = z * math.sqrt(inner[j]) / sigma + (2 * s - inner[j]) / (2 * sigma**2)
-        result[r, j] = 1 / (1 + (1 - q) / q * math.exp(-evidence))
-    return result
-
-
-def test_rows_of_a_banded_toeplitz_encoder_share_a_law():
-    """[M-Alg2] With exact quantiles the rows 2b - 1 to n have the same coins, earlier ones have not."""
-    bands, rounds = 3, 10
-    C = matrices.optimal_counting(rounds, bands=bands).entries()
-    coins = exact_coins(C, 0.2, 2.0, 1e-3)
-    rows = [coins[r, r - bands + 1 : r + 1] for r in range(bands - 1, rounds)]
-    for row in rows[bands - 1 :]:  # row 2b - 1, counted from 1, is the (b - 1)-th of this list
-        assert np.allclose(row, rows[-1], atol=1e-12)
-    assert not np.allclose(rows[0], rows[-1], atol=1e-6)
-
-
-def test_rounding_entries_up_leaves_few_components():
-    """[M-Alg1] A row rounded up to multiples of a step has at most its sum over the step, plus n, values above 0."""
-    encoder, step = matrices.optimal_counting(12), 1 / 16
-    sigma = 3 * encoder.column_norms()[0]
-    [rows] = conditional.rows(encoder, sigma, 0.5, 0.1, "published", round_entries_to=step, slack=1e-300)
-    for (mixture, count), row in zip(rows.pairs, encoder.entries()):
-        used = np.count_nonzero(mixture.probabilities > 0) - 1  # without the value 0
-        entries = row[row > 0]
-        largest = np.ceil(entries / step).sum()
-        assert count == 1 and used <= largest <= entries.sum() / step + len(entries)
-        top = mixture.shifts[mixture.probabilities > 0][-1] * sigma
-        assert abs(top - largest * step) < 1e-9  # all entries at once: nothing was cut off
-
-
 def even(order):
     return sum(a > b for a, b in combinations(order, 2)) % 2 == 0
 
@@ -140,23 +94,3 @@ def test_a_law_on_permutations_is_not_an_average_of_shuffles(k, free):
     law = {o: c if even(o) else 1 for o in orders}
     assert max(law.values()) / min(law.values()) == c
     assert Fraction(sum(law[o] for o in orders if even(o))) / sum(law.values()) == c / (c + 1) > Fraction(1, 2)
-
-
-def test_no_page_says_that_an_account_rests_on_published_theorems_alone():
-    """tail_bound="published" uses statements of this book as well; the pages list them."""
-    pages = [*ROOT.glob("book/*.md"), *ROOT.glob("notebooks/**/*.ipynb"), *python_files(), ROOT / "README.md"]
-    for page in pages:
-        text = " ".join(page.read_text(encoding="utf-8").split())
-        for phrase in ("published theorems alone", "published tail bound alone", "published theorem alone"):
-            assert phrase not in text, f"{page.name}: {phrase}"
-    assert "published" in conditional.TAIL_BOUNDS
-
-
-def test_papers_after_the_sources_are_described_by_what_they_contain():
-    """Two papers of 2026: near-exact by Monte Carlo for a sampling scheme; without Monte Carlo for every matrix."""
-    cells = json.loads((ROOT / "notebooks" / "14_balls_in_bins.ipynb").read_text(encoding="utf-8"))["cells"]
-    text = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    [dong] = [line for line in text.splitlines() if "2602.09338" in line]
-    [schuchardt] = [line for line in text.splitlines() if "2601.21636" in line]
-    assert "by Monte Carlo" in dong and "sampling scheme" in dong and "without" not in dong
-    assert "no Monte Carlo" in schuchardt and "arbitrary matrices" in schuchardt

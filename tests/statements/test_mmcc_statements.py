@@ -17,22 +17,10 @@ def subsets(n):
     return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(float)
 
 
-def posterior(above, past, q, sigma):
-    """All sets of columns and their probabilities, given the rows above."""
-    sets = subsets(above.shape[1])
-    log = sets.sum(axis=1) * special.logit(q)
-    log -= np.sum((past - sets @ above.T) ** 2, axis=1) / (2 * sigma**2)
-    return sets, special.softmax(log)
-
-
 def intensities(above, past, q, sigma):
     """-ln(1 - probability) of each column if no other took part."""
     evidence = (past @ above - np.sum(above**2, axis=0) / 2) / sigma**2
     return np.logaddexp(0, special.logit(q) + evidence)
-
-
-def survival(values, weights, thresholds):
-    return (weights * (values >= thresholds[:, None] - 1e-9)).sum(axis=1)
 
 
 # ------------------------------------------------------------------ the algorithm
@@ -165,38 +153,6 @@ def test_joint_tail_keeps_its_share(c):
 # ------------------------------------------------------------------ sums instead of terms
 
 
-def test_cumulative_intensities_dominate_the_posterior():
-    """[A-12] Any past, random non-increasing encoders: compound Poisson from observed sums is stochastically larger."""
-    rng, n = np.random.default_rng(2), 6
-    for _ in range(150):
-        f = np.sort(rng.exponential(1, n))[::-1]
-        above = matrices.toeplitz(f).entries()[:-1, :-1]
-        q, sigma = rng.uniform(0.02, 0.5), f[0] * rng.uniform(0.7, 4)
-        past = rng.normal(1, 1.5, n - 1) * f[0]
-        found, law = posterior(above, past, q, sigma)
-        cumulative = np.cumsum(intensities(above, past, q, sigma)[::-1])
-        cut = int(rng.integers(1, n - 1))
-        rates = np.diff(cumulative[[cut - 1, -1]], prepend=0.0)
-        counts = np.arange(16)
-        values = np.add.outer(f[1] * counts, f[cut + 1] * counts).ravel()
-        weights = np.outer(*(stats.poisson.pmf(counts, rate) for rate in rates)).ravel()
-        old = found @ f[:0:-1]
-        gap = survival(old, law, old) - survival(values, weights, old)
-        assert gap.max() <= 1 - weights.sum() + 1e-12
-
-
-def test_equal_coins_dominate_in_a_tree():
-    """[A-12] Any past of a tree: the binomial with the same sum of intensities is stochastically larger."""
-    rng, entries = np.random.default_rng(3), matrices.binary_tree(4).entries()
-    for _ in range(150):
-        q, sigma, past = rng.uniform(0.02, 0.6), rng.uniform(0.5, 4), rng.normal(1, 2, 6)
-        found, law = posterior(entries[:-1], past, q, sigma)
-        total = intensities(entries[:-1], past, q, sigma).sum()
-        counts = np.arange(5)
-        exact = survival(found.sum(axis=1), law, counts)
-        assert np.all(exact <= stats.binom.sf(counts - 1, 4, -np.expm1(-total / 4)) + 1e-12)
-
-
 def test_binomials_in_groups_are_false_with_cumulative_bounds():
     """[A-12] Entries 1, .9, .9, intensities 0, 1/2, 1/2, cumulative bounds 1, 1: Poisson holds, one coin does not."""
     both = (1 - math.exp(-0.5)) ** 2
@@ -276,31 +232,6 @@ def test_smallest_unused_member_never_runs_out():
         assert served == fits
         tried[int(fits)] += 1
     assert min(tried) > 50
-
-
-def test_order_of_a_pool_does_not_matter():
-    """[A-13] Three pairs in an order that depends on the past: equal to the product, less where rows are blurred."""
-    rng = np.random.default_rng(7)
-
-    def run(members, blur, first, after, alpha, past=(), u=1.0, v=1.0, used=()):
-        if len(used) == 3:
-            return max(u - alpha * v, 0.0)
-        left = [i for i in range(3) if i not in used]
-        i = left[(first, after[past[0]] if past else 0, 0)[len(past)]]
-        p, q = members[i] @ blur(past)
-        return sum(
-            run(members, blur, first, after, alpha, past + (x,), u * p[x], v * q[x], used + (i,)) for x in range(2)
-        )
-
-    for _ in range(20):
-        members, alpha = rng.dirichlet(np.ones(2), size=(3, 2)), math.exp(rng.uniform(-1, 1.5))
-        P, Q = (np.einsum("i,j,k->ijk", *members[:, side]) for side in (0, 1))
-        whole, channels = np.maximum(P - alpha * Q, 0).sum(), {}
-        blur = lambda past: channels.setdefault(past, rng.dirichlet([1, 1], 2))  # noqa: B023
-        for first, after in product(range(3), product(range(2), repeat=2)):
-            exact = run(members, lambda past: np.eye(2), first, after, alpha)
-            assert exact == pytest.approx(whole, abs=1e-14)
-            assert run(members, blur, first, after, alpha) <= whole + 1e-14
 
 
 def test_bad_pasts_of_a_pool_cost_their_mass():

@@ -28,10 +28,6 @@ from dplib.results import Bracket, Certificate, Estimate
 
 DATA = Path(__file__).parent.parent / "data"
 VALUES = json.loads((DATA / "truth_values.json").read_text(encoding="utf-8"))["values"]
-KINDS = {
-    "gaussian", "one_step", "poisson", "last_iterate", "fixed_batch", "balls_in_bins", "matrix", "separated",
-    "unamplified",
-}  # fmt: skip
 
 
 def of(*kinds):
@@ -88,14 +84,6 @@ def test_the_tables_are_sealed():
     assert {"truth_values.json", "oracle.json", "group.json", "renyi.json"} <= set(seals)
     for name, digest in seals.items():
         assert hashlib.sha256((DATA / name).read_bytes()).hexdigest() == digest, f"{name} was changed"
-
-
-def test_the_table_spans_every_mechanism():
-    assert {v["mechanism"] for v in VALUES} == KINDS
-    assert len(VALUES) >= 60 and min(v["digits"] for v in VALUES) >= 30
-    assert len({v["id"] for v in VALUES}) == len(VALUES)
-    more = json.loads((DATA / "oracle.json").read_text(encoding="utf-8"))["values"]
-    assert len(VALUES) + len(more) >= 500
 
 
 @of("one_step", "poisson", "last_iterate", "fixed_batch")
