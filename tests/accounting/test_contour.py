@@ -92,7 +92,7 @@ def test_mass_outside_the_window_is_covered(sign):
 
 
 def test_moduli_are_bounded_far_beyond_the_nodes():
-    """|phi| on a fine grid never exceeds the bound, nor rest + V / y."""
+    """[A-4] |phi| on a fine grid never exceeds the bound, nor rest + V / y."""
     for mixture, sign in ((mixtures.binomial(1, 0.01, 1.0), 1), (mixtures.binomial(5, 0.2, 0.8), -1)):
         factor = Family([mixture], [200], sign)
         nodes = factor.nodes(3.0, 3.0, 3.0, 10.0)
@@ -106,7 +106,7 @@ def test_moduli_are_bounded_far_beyond_the_nodes():
 
 
 def test_what_a_part_of_the_nodes_contributes_falls_like_one_over_y(monkeypatch):
-    """E2 on the middle half of the mass, whose ends are steep: values at both ends, and the variation between."""
+    """[A-4] E2 on the middle half of the mass, whose ends are steep: values at both ends, and the variation between."""
     monkeypatch.setattr(contour_nodes, "_FROM", np.array([5]))
     monkeypatch.setattr(contour_nodes, "_TO", np.array([7]))
     assert list(contour_nodes._LEVELS[[5, 7]]) == [0.25, 0.75]

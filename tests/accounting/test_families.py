@@ -71,7 +71,7 @@ def test_losses_stay_within_their_allowance(noise, rate):
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_quadrature_bounds_are_not_vacuous(sign):
-    """Too coarse a grid: the true error is visible in every row, and the bound covers it."""
+    """[A-3] Too coarse a grid: the true error is visible in every row, and the bound covers it."""
     some = rows(6, 1.2, rate=0.3)
     family = Family(some, [1] * len(some), sign)
     fine = family.nodes(1.5, 1.5, 1.5, 1.0)

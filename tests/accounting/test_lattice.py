@@ -123,18 +123,6 @@ def test_both_ways_to_sum_agree(monkeypatch):
         assert series.log_bound(epsilon) == pytest.approx(masses.log_bound(epsilon), abs=1e-10)
 
 
-@pytest.mark.parametrize("side", ["upper", "lower"])
-def test_a_low_band_agrees_with_the_whole_transform(monkeypatch, side):
-    solver, laws = composed(PAIRS["sampled"], 100_000)
-    whole = lattice_composition.Sum(laws, side, solver.period, solver._moment)
-    monkeypatch.setattr(lattice_composition, "_FOLD", 4096)
-    band = lattice_composition.Sum(laws, side, solver.period, solver._moment)
-    assert whole.size == band.size > 4096
-    assert len(band.values.frequencies) < 300
-    for epsilon in solver.rough_epsilon * np.array([0.9, 1.0, 1.05]):
-        assert band.log_bound(epsilon) == pytest.approx(whole.log_bound(epsilon), abs=1e-8)
-
-
 def test_the_band_bounds_the_frequencies_beyond_it(monkeypatch):
     """Every frequency of the whole transform above the band is below the stated size."""
     monkeypatch.setattr(lattice_composition, "_FOLD", 1024)
@@ -288,30 +276,6 @@ def two_rounds(mixture, epsilon, direction):
     log_ratio = mixture.log_ratio(u)
     base = mixture.log_density(u) if sign > 0 else -u * u / 2 - 0.5 * math.log(2 * math.pi)
     return float(w @ np.exp(base + mixture.log_hockey_stick(epsilon - sign * log_ratio, direction)))
-
-
-@pytest.mark.parametrize(
-    "q, sigma, k, epsilon",
-    [
-        (1e-6, 0.4, 1, 1.0),
-        (1e-3, 1.0, 3, 0.2),
-        (0.05, 0.8, 1, 0.04),
-        (0.3, 2.0, 2, 0.3),
-        (0.3, 0.7, 1, 0.5),
-    ],
-)
-@pytest.mark.parametrize("direction", ["remove", "add"])
-def test_two_rounds_by_direct_integration(q, sigma, k, epsilon, direction):
-    """[A-8] A closed form averaged over the loss of one round."""
-    mixture = mixtures.binomial(k, q, sigma)
-    if direction == "add":
-        # At most twice -log p_0 can be lost.
-        mixture = mixtures.binomial(k, max(q, 0.04), max(sigma, 0.6))
-        epsilon = min(epsilon, -1.6 * mixture.log_floor)
-    exact = math.log(two_rounds(mixture, epsilon, direction))
-    bracket = lattice.side_log_delta([(mixture, 2)], epsilon, direction, 1e-6)
-    assert bracket.width < 1e-6
-    assert bracket.lower - 2e-11 <= exact <= bracket.upper + 2e-11
 
 
 def three_rounds(mixture, epsilon, direction):

@@ -153,17 +153,6 @@ def test_loss_against_long_arithmetic(pair, u):
     assert abs(pair.loss(x) - exact) <= 30 * EPS * (size + shift * (abs(u) + shift))
 
 
-@pytest.mark.parametrize("u", [-5.0, 0.0, 0.5, 3.0, 8.0, 30.0])
-def test_loss_of_many_components(u):
-    """Components that do not matter are left out: nothing may be lost by it."""
-    pair = mixtures.binomial(400, 0.01, 2.0)
-    exact = Exact(pair).loss(u * 2.0)
-    assert abs(pair.loss(u * 2.0) - exact) <= 1e-13 * (1 + abs(exact))
-    around = np.linspace(u - 20, u + 20, 700) * 2.0  # several blocks at once
-    one_by_one = np.array([pair.loss(x) for x in around])
-    assert pair.loss(around) == pytest.approx(one_by_one, rel=1e-12, abs=1e-14)
-
-
 @pytest.mark.parametrize("share", [1e-2, 1e-6])
 def test_weights_off_by_their_error_move_the_loss_by_no_more_than_its_own(share):
     """Near R = 1 both what lifts the ratio (one weight too large) and what lowers it (the other too small) count."""
@@ -225,83 +214,10 @@ def test_far_below_the_smallest_float_a_delta_is_zero():
         assert Mixture([1.0, 0.5], [1.0, 0.0], 1e-100).hockey_stick(1e308, "remove") == 0.0
 
 
-# --- one round ------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=60)
-@given(pairs(), st.floats(-2, 60), st.sampled_from(DIRECTIONS))
-def test_one_round_against_long_arithmetic(pair, epsilon, direction):
-    """[G-2.8] The closed form, down to deltas of 1e-300, for every real epsilon."""
-    exact = Exact(pair, digits=120).hockey_stick(epsilon, direction)
-    value = pair.hockey_stick(epsilon, direction)
-    if exact < 1e-290:
-        assert value < 2e-290
-        return
-    # Rounding of the threshold moves delta by its slope in epsilon.
-    u = float(pair.inverse_log_ratio(np.array([epsilon if direction == "remove" else -epsilon]))[0])
-    if not math.isfinite(u):
-        assert value == pytest.approx(float(exact), rel=1e-12)
-        return
-    size = (1 + abs(u) + pair.shifts[-1]) ** 2
-    assert value == pytest.approx(float(exact), rel=4e-13 + 100 * EPS * size * (1 + abs(u)))
-
-
 # --- degenerate pairs -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "pair",
-    [
-        mixtures.binomial(5, 0.0, 1.0),
-        mixtures.binomial(0, 0.3, 1.0),
-        mixtures.hypergeometric(5, 100, 0, 1.0),
-        mixtures.product([0.0], [1.0], 1.0),
-        Mixture([0.0], [1.0], 1.0),
-        Mixture([0.0, 2.0], [1.0, 0.0], 1.0),
-    ],
-    ids=["q = 0", "k = 0", "fixed, k = 0", "p = 0", "s = 0", "p_1 = 0"],
-)
-def test_trivial_pairs_lose_nothing(pair):
-    assert pair.is_trivial
-    assert pair.loss([-3.0, 0.0, 3.0]).tolist() == [0.0, 0.0, 0.0]
-    for direction in DIRECTIONS:
-        assert pair.hockey_stick([0.0, 1.0], direction).tolist() == [0.0, 0.0]
-        assert pair.hockey_stick(-1.0, direction) == pytest.approx(1 - math.exp(-1), rel=1e-15)
-
-
-def test_shapes_and_types():
-    pair = mixtures.binomial(2, 0.3, 1.0)
-    table = np.array([[0.0, 0.5, 1.0], [1.5, 2.0, 3.0]])
-    functions = (
-        pair.loss, pair.inverse_loss, pair.density, pair.reference_density,
-        pair.survival, pair.reference_survival, pair.hockey_stick,
-    )  # fmt: skip
-    for function in functions:
-        assert type(function(1)) is float
-        values = function(table)
-        assert values.shape == (2, 3)
-        assert values[1, 2] == pytest.approx(function(3.0), rel=1e-14)
-        assert function([]).shape == (0,)
-
-
 # --- large groups -------------------------------------------------------------------------------------
-
-
-@settings(max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.floats(-3, 0.5), st.floats(-30, 40))
-def test_a_sum_of_bernoullis_with_gaussian_factors_is_still_one(seed, log_gap, u):
-    """What thinning rests on: |E e^{itJ}| <= exp(-2 V sin^2(t/2)) for the terms p_j e^{a_j u - a_j^2 / 2}."""
-    rng = np.random.default_rng(seed)
-    law = np.ones(1)
-    for chance in rng.beta(*rng.uniform(0.2, 3, 2), rng.integers(1, 40)):
-        law = np.convolve(law, [1 - chance, chance])
-    j, gap = np.arange(len(law)), 10**log_gap
-    with np.errstate(divide="ignore"):
-        terms = np.log(law) + gap * j * (u - gap * j / 2)
-    terms = np.exp(terms - terms.max())
-    terms /= terms.sum()
-    variance, t = terms @ (j - terms @ j) ** 2, np.linspace(0, math.pi, 50)
-    assert np.all(np.abs(np.exp(1j * t[:, None] * j) @ terms) <= np.exp(-2 * variance * np.sin(t / 2) ** 2) + 1e-14)
 
 
 def log_binomial(k, q, j):

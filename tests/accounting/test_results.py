@@ -136,16 +136,6 @@ def test_printed_ends(value, spec, up, down):
     assert not spec or format(Bracket(value, value), spec) == up
 
 
-@pytest.mark.parametrize("spec", ["d", "x", "s", "q", ".2d", ".f", ">>>", ",n", "2.3.4f"])
-def test_a_specification_that_no_float_has_is_refused_in_the_same_words(spec):
-    with pytest.raises(ValueError) as of_float:
-        format(1.5, spec)
-    for end in (UpperEnd(1.5), LowerEnd(1.5), UpperBound(1.5)):
-        with pytest.raises(ValueError) as of_end:
-            format(end, spec)
-        assert str(of_end.value) == str(of_float.value)
-
-
 @pytest.mark.parametrize("kind", [UpperEnd, LowerEnd])
 def test_an_end_is_a_float_in_all_else(kind):
     value = 1.23456

@@ -223,51 +223,6 @@ def test_participations_too_far_apart_are_refused(b, words):
         MatrixMechanism(COUNTING, 1.0, 0.4, min_separation=b)
 
 
-@pytest.fixture
-def compositions(monkeypatch):
-    """A list with one mark for each composition of rows."""
-    made, compose = [], _composed_rows.composed
-    monkeypatch.setattr(_composed_rows, "composed", lambda *arguments: made.append(1) or compose(*arguments))
-    return made
-
-
-def test_work_has_a_budget_at_any_noise_and_rate(compositions, monkeypatch):
-    """Rows of up to 64 rounds never go to an accountant unless all are alike, and few of them are composed."""
-    alike = lambda pairs: len(accounting.merged(pairs)) == 1
-    for question in ("delta", "epsilon"):
-        ask = getattr(accounting, question)
-
-        def guarded(pairs, *arguments, ask=ask, **options):
-            assert isinstance(pairs, mixtures.Mixture) or alike(pairs)
-            return ask(pairs, *arguments, **options)
-
-        monkeypatch.setattr(accounting, question, guarded)
-    rng = np.random.default_rng(17)
-    for number in range(24):
-        encoder = (COUNTING, matrices.binary_tree(8), matrices.optimal_counting(12, 3))[number % 3]
-        run = MatrixMechanism(encoder, 10 ** rng.uniform(-2, 6), 10 ** rng.uniform(-9, 0))
-        compositions.clear()
-        run.epsilon(10 ** rng.uniform(-9, -2), "remove")
-        assert len(compositions) <= 8
-        compositions.clear()
-        run.delta(10 ** rng.uniform(-2, 2), "remove")
-        assert len(compositions) <= 45
-
-
-@pytest.mark.parametrize("direction", ["remove", "add"])
-def test_epsilon_of_delta_is_epsilon(direction):
-    """Both questions have the same candidates."""
-    rng = np.random.default_rng(23)
-    for number in range(9):
-        encoder = (COUNTING, matrices.binary_tree(8), matrices.optimal_counting(12, 3))[number % 3]
-        noise = float(encoder.column_norms().max()) * 10 ** rng.uniform(-0.2, 1.2)
-        run = MatrixMechanism(encoder, noise, 10 ** rng.uniform(-5, -0.5), tail_bound=("best", "published")[number % 2])
-        epsilon = 10 ** rng.uniform(-2, 0.8)
-        delta = run.delta(epsilon, direction).upper
-        if 1e-100 < delta < 1:
-            assert run.epsilon(delta, direction).upper <= epsilon * (1 + 1e-6)
-
-
 def test_less_sampling_never_costs_more():
     """[M-p] The smallest bound never falls as p rises, though it changes its kind on the way."""
     kinds = set()

@@ -408,47 +408,6 @@ def test_remove_is_the_larger_direction_of_any_mixture(parts, epsilon):
     assert at_most(remove, add)
 
 
-def interval(low, high):
-    """Probability of [low, high], seen from the nearer tail, where ndtr keeps its digits."""
-    return special.ndtr(high) - special.ndtr(low) if low + high < 0 else special.ndtr(-low) - special.ndtr(-high)
-
-
-def signed_stick(shifts, weights, epsilon, direction):
-    """Closed form for shifts of both signs: the loss is convex, so its level sets are intervals."""
-    sign = 1 if direction == "remove" else -1
-    loss = lambda x: special.logsumexp(np.log(weights) + shifts * x - shifts**2 / 2)
-    slope = lambda x: float(special.softmax(np.log(weights) + shifts * x - shifts**2 / 2) @ shifts)
-    low, high = -100.0, 100.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (low, middle) if slope(middle) > 0 else (middle, high)
-    bottom, ends = high, []
-    for far in (-100.0, 100.0):
-        inside, outside = bottom, far
-        for _ in range(100):
-            middle = (inside + outside) / 2
-            inside, outside = (inside, middle) if loss(middle) > sign * epsilon else (middle, outside)
-        ends.append(outside)
-    if loss(bottom) >= sign * epsilon:
-        ends = [bottom, bottom]
-    tails = lambda m: special.ndtr(ends[0] - m) + special.ndtr(m - ends[1])
-    between = lambda m: interval(ends[0] - m, ends[1] - m)
-    event = tails if direction == "remove" else between
-    with_it, without = float(weights @ [event(m) for m in shifts]), float(event(0.0))
-    first, second = ordered(with_it, without, direction)
-    return first - math.exp(epsilon) * second, first
-
-
-@examples(15)
-@given(seeds, st.integers(1, 5), logs(0.05, 5), st.floats(0, 6))
-def test_remove_is_the_larger_direction_with_shifts_of_both_signs(seed, count, size, epsilon):
-    """[C-9m] One dimension, any signs."""
-    rng = np.random.default_rng(seed)
-    shifts, weights = rng.normal(0, size, count), rng.dirichlet(np.ones(count)) + 1e-300
-    (remove, _), (add, mass) = (signed_stick(shifts, weights, epsilon, d) for d in DIRECTIONS)
-    assert add <= remove + 1e-12 * mass
-
-
 @examples(10)
 @given(
     logs(0.3, 8), st.floats(0, 4), directions, seeds, st.sampled_from([(1.0, 1.5), (2.0, 2.2), (4.0, 3.0)])

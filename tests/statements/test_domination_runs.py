@@ -374,22 +374,6 @@ def test_tree_with_two_leaves(sigma, epsilon, direction, delta, small):
     assert modes_value(modes / enough, [0.5, 0.5], small, direction).lower <= delta
 
 
-@examples(15)
-@given(st.sampled_from([2, 4, 8]), st.integers(2, 4), st.floats(0.02, 0.98))
-def test_replicas_of_a_tree(leaves, order, share):
-    """[M-5.2r] (ii) Moments over all tuples of leaves."""
-    t = share * math.log(2)  # order * tau
-    sigma2 = order / (2 * t)
-    overlap = matrices.binary_tree(leaves).gram()
-    places = np.array(list(itertools.product(range(leaves), repeat=order)))
-    inside = sum(overlap[places[:, a], places[:, b]] for a, b in itertools.combinations(range(order), 2))
-    divergence = special.logsumexp(inside / sigma2 - order * math.log(leaves)) / (order - 1)
-    finite = math.log(np.exp(t * overlap[0]).mean())
-    assert divergence <= finite * (1 + 1e-9)
-    assert finite <= math.log(math.exp(t) / (2 - math.exp(t))) * (1 + 1e-9)
-    assert order > 2 or divergence == pytest.approx(finite, rel=1e-9)
-
-
 # ------------------------------------------------------------ Renyi divergences, batch size
 
 

@@ -63,6 +63,7 @@ def test_all_accountants_agree(question, direction):
 @examples(6)
 @given(questions(), directions)
 def test_renyi_bounds_are_above_the_others(question, direction):
+    """[ZW-6]"""
     parts, epsilon = question
     exact = route("auto", parts, epsilon, direction)
     bound = answer(renyi.log_delta, renyi.composition_curve(parts, direction), epsilon)[0]
@@ -154,6 +155,7 @@ def test_both_is_the_larger_direction(question, direction):
 @examples(3)
 @given(question=questions(), direction=directions, factor=logs(1e-3, 1e3))
 def test_scale_does_not_matter(name, question, direction, factor):
+    """[R-0]"""
     [(mixture, steps)], epsilon = question
     scaled = Mixture(mixture.sensitivities * factor, mixture.probabilities, mixture.noise_multiplier * factor)
     assert agree(route(name, [(mixture, steps)], epsilon, direction), route(name, [(scaled, steps)], epsilon, direction))
@@ -200,7 +202,7 @@ def test_a_gaussian_part_is_the_same_in_pieces(question, mu, direction, data):
 @examples(40)
 @given(st.one_of(mixtures(), st.builds(binomial, st.integers(1, 12), logs(1e-4, 0.99), logs(0.2, 20.0))))
 def test_posterior_variance_stays_below_its_bound(mixture):
-    """The strip in which R(u + iv) has no zero rests on it; where two components are equally likely it is largest."""
+    """[A-3] The strip in which R(u + iv) has no zero rests on it; where two components are equally likely it is largest."""
     a, log_p = mixture.shifts, mixture.log_probabilities
     low, high = np.triu_indices(len(a), 1)
     u = (a[high] + a[low]) / 2 - (log_p[high] - log_p[low]) / (a[high] - a[low])
@@ -225,6 +227,7 @@ def test_more_rounds_cost_more(name, question, direction, more):
 @examples(3)
 @given(setting=rounds(), direction=directions, share=st.floats(0.3, 0.99), factor=st.floats(1.01, 2.0), data=st.data())
 def test_more_sampling_or_less_noise_costs_more(name, setting, direction, share, factor, data):
+    """[R-0]"""
     sigma, q, steps = setting
     parts = [(binomial(1, q, sigma), steps)]
     epsilon = epsilon_at(data.draw, parts)
@@ -237,6 +240,7 @@ def test_more_sampling_or_less_noise_costs_more(name, setting, direction, share,
 @examples(3)
 @given(setting=rounds(most=10**4), direction=directions, k=st.integers(1, 6), data=st.data())
 def test_a_larger_group_costs_more(name, setting, direction, k, data):
+    """[G-4L]"""
     sigma, q, steps = setting
     larger = [(binomial(k + 1, q, sigma), steps)]
     epsilon = epsilon_at(data.draw, larger)
@@ -353,7 +357,7 @@ def coarse(parts, direction, epsilon, cells, c):
 @examples(6)
 @given(mixtures(3.0), st.sampled_from([1, 2, 5, 20]), directions, logs(0.3, 5.0), st.data())
 def test_coarse_lattices_contain_the_truth(mixture, steps, direction, c, data):
-    """Both bounds hold on any grid, however coarse; a coarse upper bound contains a finer lower one."""
+    """[A-5], [A-6] Both bounds hold on any grid, however coarse; a coarse upper bound contains a finer lower one."""
     parts = [(mixture, steps)]
     epsilon = min(epsilon_at(data.draw, parts, least=1e-6), 20.0)
     exact = route("auto", parts, epsilon, direction)
@@ -366,7 +370,7 @@ def test_coarse_lattices_contain_the_truth(mixture, steps, direction, c, data):
 @examples(15)
 @given(mixtures(3.0), directions, st.sampled_from([20, 60, 200]), logs(0.05, 4.0))
 def test_lattice_laws_lie_on_the_right_side_everywhere(mixture, direction, cells, c):
-    """One round: chords lie above the curve of delta, tangents below it, at every epsilon of either sign."""
+    """[A-5], [A-6] One round: chords lie above the curve of delta, tangents below it, at every epsilon of either sign."""
     step = Step(mixture, 1, direction, -60.0)
     law = Law(step, (step.high - step.low) / cells, c)
     losses = law.losses()

@@ -3,7 +3,6 @@
 import itertools
 import math
 
-import mpmath
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -142,37 +141,6 @@ def test_minimal_separation_with_independent_noise_is_poisson_of_every_bth_round
 
 
 # --------------------------------------------------------------------- last iterate
-
-
-def test_last_iterate_numbers_of_the_source():
-    """[M-F5] n = 128, p = 1/128, sigma = 1, delta = 1e-6; contour and lattice, closed form and mpmath."""
-    every, last = dplib.PoissonDPSGD(1.0, 1 / 128, 128), dplib.LastIterate(1.0, 1 / 128, 128)
-    for direction, all_rounds, final in (("remove", 0.8064, 0.4199), ("add", 0.3442, 0.2908)):
-        for method in ("contour", "lattice"):
-            bracket = every.epsilon(1e-6, direction, method=method)
-            assert bracket.upper == pytest.approx(all_rounds, abs=1e-4)
-        bracket = last.epsilon(1e-6, direction)
-        assert bracket.upper == pytest.approx(final, abs=1e-4)
-        assert _last_iterate_by_mpmath(1.0, 1 / 128, 128, bracket.upper, direction) == pytest.approx(
-            1e-6, rel=1e-8
-        )
-
-
-def _last_iterate_by_mpmath(sigma, q, T, epsilon, direction):
-    """delta by root finding and normal tails in 30 digits; shares no code with the library."""
-    with mpmath.workdps(30):
-        s = sigma * mpmath.sqrt(T)
-        q, e = mpmath.mpf(q), mpmath.e ** mpmath.mpf(epsilon)
-        law = [mpmath.binomial(T, m) * q**m * (1 - q) ** (T - m) for m in range(41)]
-        ratio = lambda x: sum(p * mpmath.exp((2 * m * x - m * m) / (2 * s * s)) for m, p in enumerate(law))
-        above = lambda x: sum(p * mpmath.ncdf((m - x) / s) for m, p in enumerate(law))
-        target = e if direction == "remove" else 1 / e
-        x = mpmath.findroot(
-            lambda x: mpmath.log(ratio(x) / target), (-200, 200), solver="anderson", tol=1e-40
-        )
-        if direction == "remove":
-            return float(above(x) - e * mpmath.ncdf(-x / s))
-        return float(mpmath.ncdf(x / s) - e * (sum(law) - above(x)))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

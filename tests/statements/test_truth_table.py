@@ -88,6 +88,7 @@ def test_the_tables_are_sealed():
 
 @of("one_step", "poisson", "last_iterate", "fixed_batch")
 def test_brackets_contain_the_truth(value):
+    """[M-F5], [G-3.1], [G-3.3] To every digit, by every method."""
     made, side, epsilon = mechanism(value), value["direction"], float(value["epsilon"])
     composed = value["mechanism"] in ("poisson", "fixed_batch") and value["params"]["T"] > 1 and exact(value)
     for method in ("auto", "lattice") if composed else ("auto", "contour", "lattice"):
