@@ -200,13 +200,6 @@ def test_the_choice_of_the_accountant(monkeypatch, composition, by_contour, by_l
     assert ask(composition=composition) == Bracket(*expected, method) and routes.asked == asked
 
 
-@pytest.mark.parametrize("tolerance, asked", [(1e-6, 2), (1e-2, 1)])
-def test_the_tolerance_says_when_a_bracket_is_narrow_enough(monkeypatch, tolerance, asked):
-    routes = Routes(monkeypatch, (2.0, 2.001), NARROW)
-    accounting.epsilon([(PAIR, 20), (OTHER, 1)], 1e-6, "remove", tolerance=tolerance)
-    assert len(routes.asked) == asked
-
-
 def test_a_named_method_is_the_only_one_asked(monkeypatch):
     routes = Routes(monkeypatch, "too few rounds", NARROW)
     assert ask("lattice", MANY).method == "lattice" and routes.asked == ["lattice"]

@@ -1,6 +1,5 @@
 """Many mixtures on one set of shifts: the same numbers and bounds as one by one."""
 
-import math
 
 import mpmath
 import numpy as np
@@ -25,14 +24,6 @@ def rows(rounds, noise, grid=40, rate=None):
         law[-1] += moved[-places:].sum()
         out.append(mixtures.Mixture(step * np.arange(grid), law / law.sum(), noise))
     return out
-
-
-def composition(rounds, noise, **options):
-    return [(mixture, 1 + i % 3) for i, mixture in enumerate(rows(rounds, noise, **options))]
-
-
-def one_by_one(monkeypatch):
-    monkeypatch.setattr(contour, "_MOST_ROWS", 1)
 
 
 # ------------------------------------------------- values, against 40 digits
@@ -101,20 +92,6 @@ def test_moduli_are_bounded_far_beyond_the_nodes(sign, noise):
 
 
 # ---------------------------------------------------------------- compositions
-
-
-@pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("noise", [1.0, 4.0, 12.0])
-def test_together_and_one_by_one(direction, noise, monkeypatch):
-    """Brackets of the family and of its members, one family each, overlap and are both narrow."""
-    parts = composition(60, noise)
-    together = contour.side_epsilon(parts, 1e-6, direction)
-    log_delta = contour.side_log_delta(parts, together.upper, direction)
-    one_by_one(monkeypatch)
-    alone = contour.side_epsilon(parts, 1e-6, direction)
-    assert max(together.lower, alone.lower) <= min(together.upper, alone.upper)
-    assert max(together.relative_width, alone.relative_width) < 1e-8
-    assert log_delta.lower <= math.log(1e-6) + 1e-6 and log_delta.upper >= math.log(1e-6) - 1e-6
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])

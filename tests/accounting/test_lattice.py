@@ -111,18 +111,6 @@ def composed(mixture, rounds):
     return solver, laws
 
 
-def test_both_ways_to_sum_agree(monkeypatch):
-    """[A-7] Frequencies in closed form, and the masses of the inverse transform."""
-    solver, laws = composed(PAIRS["group"], 200)
-    epsilons = solver.rough_epsilon * np.array([0.9, 0.97, 1.0, 1.1])
-    series = lattice_composition.Sum(laws, "upper", solver.period, solver._moment)
-    monkeypatch.setattr(lattice_composition, "_SERIES", 0)
-    masses = lattice_composition.Sum(laws, "upper", solver.period, solver._moment)
-    assert type(series.values) is not type(masses.values)
-    for epsilon in epsilons:
-        assert series.log_bound(epsilon) == pytest.approx(masses.log_bound(epsilon), abs=1e-10)
-
-
 def test_the_band_bounds_the_frequencies_beyond_it(monkeypatch):
     """Every frequency of the whole transform above the band is below the stated size."""
     monkeypatch.setattr(lattice_composition, "_FOLD", 1024)

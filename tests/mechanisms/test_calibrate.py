@@ -6,16 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from dplib import (
-    Bracket,
-    FixedBatchDPSGD,
-    LastIterate,
-    PoissonDPSGD,
-    accounting,
-    calibrate,
-    gaussian,
-)
-from dplib.calibration import _smallest, effective_noise
+from dplib import Bracket, FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, calibrate, gaussian
+from dplib.calibration import effective_noise
 from dplib.results import UpperEnd
 
 CASES = [
@@ -124,18 +116,6 @@ def test_adding_without_noise_costs_the_loss_of_never_being_sampled(q, steps, de
     assert limit(epsilon * 0.7) > delta
     found = calibrate(PoissonDPSGD(1.0, q, steps), epsilon=epsilon * 0.7, delta=delta, direction="add")
     assert found.delta(epsilon * 0.7, "add").upper <= delta and found.noise_multiplier > 0.05
-
-
-@pytest.mark.parametrize("tolerance", [1e-8, 2e-4, 1e-2])
-@pytest.mark.parametrize("steep", [0.1, 1.0, 10.0, 100.0])
-def test_a_wrong_first_slope_is_corrected(steep, tolerance):
-    """The root of a curve from a guess half a unit away, on the safe side, in a few steps."""
-    asked = []
-    excess = lambda x: asked.append(x) or -math.expm1(x)
-    for guess in (-0.5, 0.5):
-        asked.clear()
-        root, _ = _smallest(excess, guess, -steep, tolerance)
-        assert 0 <= root <= tolerance and len(asked) <= 16
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])

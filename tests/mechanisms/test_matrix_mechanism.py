@@ -132,14 +132,6 @@ def test_structure_and_pairs_give_the_same_epsilon(b):
     assert two <= one * (1 + 1e-9) and one <= two * (1 + (1e-9 if 64 % b == 0 else 0.2))
 
 
-def test_blocks_of_a_tree_are_those_of_its_dense_twin():
-    """[M-D] b = 2 on a tree, by heights and by all pairs of every group."""
-    tree = matrices.binary_tree(8)
-    twin = matrices.Dense(tree.entries(), tree.row_rounds)
-    one, two = (MatrixMechanism(e, 8.0, 0.1, 2, "published").epsilon(1e-5).upper for e in (tree, twin))
-    assert one == pytest.approx(two, rel=1e-4)
-
-
 def test_rounding_entries_as_the_source_does_costs_something():
     run = MatrixMechanism(matrices.optimal_counting(32), 10.0, 0.1, tail_bound="published")
     exact = run.epsilon(1e-6, "remove").upper
@@ -271,15 +263,6 @@ def test_the_bound_by_convexity_is_rounded_to_the_safe_side(p, count, monkeypatc
         for delta in np.geomspace(1e-290, 0.5 * float(taken), 60):
             assert stuck.epsilon(float(delta)) == 2.0
             assert 0.99999 < asked[-1] * taken / mpmath.mpf(float(delta)) < 1
-
-
-def test_the_mean_loss_is_bounded_from_below():
-    """E[loss] under P is at least t E[u] - log E_Q e^(tu) = m^2 / 2 at t = m, the mean shift; with equality for one sensitivity."""
-    assert _composed_rows.mean_loss([(mixtures.Mixture([1.5], [1.0], 0.5), 4)]) == pytest.approx(18.0)
-    for mixture in (mixtures.binomial(1, 0.9, 2.0), mixtures.binomial(5, 0.3, 1.0)):
-        x = np.linspace(-30.0, 40.0, 20_001)
-        mean = 7 * float(mixture.density(x) @ mixture.loss(x)) * (x[1] - x[0])
-        assert 0.5 * mean < _composed_rows.mean_loss([(mixture, 3), (mixture, 4)]) <= mean
 
 
 def test_truncation_costs_most_when_adding(monkeypatch):

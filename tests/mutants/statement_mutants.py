@@ -33,10 +33,6 @@ _TABLE["test_field_statements.py"] = {
         ("mu 1% larger", "gaussian.epsilon(mu, 1e-6)", "gaussian.epsilon(1.01 * mu, 1e-6)"),
         ("factor 1/2 dropped", "ndtr(mu / 2 - epsilon / mu)", "ndtr(mu - epsilon / mu)", "textbook"),
     ],
-    "test_two_gaussians_compose_to_one": [
-        ("mu 1% larger", "gaussian.log_delta(1.0, epsilon)", "gaussian.log_delta(1.01, epsilon)"),
-        ("lengths add instead of squares", "gaussian.log_delta(1.0, epsilon)", "gaussian.log_delta(1.4, epsilon)"),
-    ],
     "test_composition_needs_all_orders": [
         ("orders below 1 asked for", "np.linspace(1, 30, 3000)", "np.linspace(0.5, 30, 3000)"),
         ("order 1% larger", "np.kron(y, y), 1.0)", "np.kron(y, y), 1.01)"),
@@ -72,14 +68,6 @@ _TABLE["test_vector_mixture.py"] = {
             "np.linalg.norm(mixture.modes, axis=1)[:, None] * [1.0, 0.0], mixture",
         ),
     ],
-    "test_stochastic_order_gives_domination": [
-        (
-            "directions swapped",
-            "low, high = lower.hockey_stick(grid, direction)",
-            "high, low = lower.hockey_stick(grid, direction)",
-        ),
-        ("sensitivities 1% smaller", "Mixture(s + rise, p, noise)", "Mixture(0.99 * s + rise, p, noise)"),
-    ],
     "test_split_threshold_lemma": [
         ("directions swapped", "plane <= line + TOLERANCE", "line <= plane + TOLERANCE"),
         ("value without a crossing 1% off", "pytest.approx(1 - level, abs=1e-12)", "pytest.approx(1 - 1.01 * level, abs=1e-12)"),
@@ -87,10 +75,6 @@ _TABLE["test_vector_mixture.py"] = {
 }
 
 _TABLE["test_statements.py"] = {
-    "test_only_noise_over_clip_norm_matters": [
-        ("noise not scaled", "scale * 0.9", "0.9"),
-        ("noise 1% larger", "scale * 0.9", "scale * 0.909"),
-    ],
     "test_gaussian_mechanism": [
         ("factor 1/2 dropped", "(mu / 2 - epsilon / mu)", "(mu - epsilon / mu)"),
         ("shifts add instead of squares", "math.sqrt(7)", "5"),
@@ -111,17 +95,6 @@ _TABLE["test_statements.py"] = {
     "test_adjacency_grows_with_the_group_and_covers_both_directions": [
         ("smaller of both directions", "max(remove.upper, add.upper)", "min(remove.upper, add.upper)"),
         ("larger groups lose less", "(1, 2, 5)", "(5, 2, 1)"),
-    ],
-    "test_one_round_in_closed_form": [
-        ("epsilon 1% larger", "pair.hockey_stick(epsilon, direction)", "pair.hockey_stick(1.01 * epsilon, direction)"),
-        ("directions swapped", "pair.density(X), pair.reference_density(X)", "pair.reference_density(X), pair.density(X)"),
-    ],
-    "test_hypergeometric_law_grows_as_stated": [
-        (
-            "order of the laws reversed",
-            "mixtures.dominates(worst, mixtures.hypergeometric(5, records, group, 1.0))",
-            "mixtures.dominates(mixtures.hypergeometric(5, records, group, 1.0), worst)",
-        ),
     ],
     "test_points_of_both_figures": [
         ("value 1% larger", 'value[f"epsilon_{direction}"]', '1.01 * value[f"epsilon_{direction}"]'),
@@ -382,13 +355,16 @@ _TABLE["test_contour.py"] = {
 }
 
 _TABLE["test_properties.py"] = {
+    "test_scale_does_not_matter": [
+        ("noise not scaled", "mixture.noise_multiplier * factor)", "mixture.noise_multiplier)"),
+    ],
     "test_posterior_variance_stays_below_its_bound": [
         ("variance bound of a quarter", "mixture.variance_bound * (1", "0.25 * mixture.variance_bound * (1"),
     ],
     "test_lattice_laws_lie_on_the_right_side_everywhere": [
         ("sides exchanged", '(("upper", 1), ("lower", -1))', '(("upper", -1), ("lower", 1))'),
         ("chords without the far end", "upper += math.exp(-c * h) * share", "pass", "dplib.accounting.lattice_round.Law._integrate"),
-        ("tangents 1% higher", "getattr(law, side) * np.exp", "1.01 * getattr(law, side) * np.exp"),
+        ("tangents 1% higher", "sign * (curve - truth)", "sign * ((1.01 if sign < 0 else 1) * curve - truth)"),
     ],
     "test_coarse_lattices_contain_the_truth": [
         ("ends exchanged", "low <= exact.upper and exact.lower <= high", "high <= exact.upper and exact.lower <= low"),
@@ -412,6 +388,13 @@ _TABLE["test_conditional.py"] = {
     ],
     "test_simulated_trees_keep_their_budget": [
         ("chances of nine tenths", "needed > given", "needed > 0.9 * given"),
+    ],
+}
+
+_TABLE["test_accounting_inputs.py"] = {
+    "test_one_round_delta_is_bracketed_by_the_closed_form": [
+        ("epsilon 1% larger", "Exact(pair).hockey_stick(epsilon, direction)", "Exact(pair).hockey_stick(1.01 * epsilon, direction)"),
+        ("directions swapped", "accounting.delta(pair, epsilon, direction)", 'accounting.delta(pair, epsilon, "add")'),
     ],
 }
 
@@ -637,14 +620,6 @@ _TABLE["test_monte_carlo_statements.py"] = {
         ("final delta 10% smaller", "together > final * (1 + 1e-9)", "together > 0.9 * final"),
         ("one sample is private", 'broken["one"] > 10', 'broken["one"] <= 10'),
     ],
-    "test_released_mechanisms_are_private_from_end_to_end": [
-        ("final delta of half the size", "worst() <= final", "worst() <= 0.5 * final"),
-        ("three samples are enough", "assert worst() > final", "assert worst() <= final"),
-    ],
-    "test_a_search_spends_what_it_may_get_wrong": [
-        ("maximum instead of the sum", "level + beta.sum() * (1 - level)", "max(level, beta.sum())"),
-        ("1% less", "spent <= allowed * (1 + 1e-12)", "spent <= 0.99 * allowed"),
-    ],
     "test_published_sample_sizes": [
         ("threshold 1% larger", "(threshold, 1e-5)", "(1.01 * threshold, 1e-5)"),
     ],
@@ -749,10 +724,6 @@ _TABLE["test_training_statements.py"] = {
 # ------------------------------------------------------------------ Renyi
 
 _TABLE["test_renyi_statements.py"] = {
-    "test_printed_prefactor_is_not_a_bound": [
-        ("bound 1% smaller", "truth.lower <= valid", "truth.lower <= 0.99 * valid"),
-        ("prefactor 1/(order - 1) is the printed one", "valid / 2", "valid"),
-    ],
     "test_binomial_expansion_of_the_remove_direction": [
         ("prefactor 1/order", "two, order) / (order - 1)", "two, order) / order"),
         ("directions swapped", "log_moment(0.7 * two + 0.3 * one, two, order)", "log_moment(two, 0.7 * two + 0.3 * one, order)"),
@@ -791,9 +762,6 @@ _TABLE["test_renyi_statements.py"] = {
     "test_points_of_both_figures": [
         ("bounds 1% larger", "pytest.approx(known", "pytest.approx(1.01 * known"),
         ("truth 1% larger", "pytest.approx(truth", "pytest.approx(1.01 * truth"),
-    ],
-    "test_general_bound_lies_above_the_exact_curve": [
-        ("constants swapped", "for c in (1, 3)", "for c in (3, 1)"),
     ],
 }
 
@@ -1010,11 +978,6 @@ _TABLE["test_accountant_theorems.py"] = {
         ("kappa of half", "kappa = tau * tau / 2", "kappa = tau * tau / 4"),
         ("kappa of a quarter", "kappa = tau * tau / 2", "kappa = tau * tau / 8"),
     ],
-    "test_taking_out_the_bulk": [
-        ("power of the bulk kept", "(sharp + flat) ** rounds - flat**rounds", "(sharp + flat) ** rounds"),
-        ("number of rounds dropped", "rounds * np.abs(sharp)", "np.abs(sharp)"),
-        ("bulk dropped", "delta(left, e) + delta(bulk, e)", "delta(left, e)"),
-    ],
     "test_errors_of_the_two_parts": [
         ("number of rounds dropped", "float(rounds @ (off_sharp / most))", "float((off_sharp / most).sum())"),
         ("errors of the bulk without it", "+ share * float(rounds @ (off_flat / most))", "+ share * float((off_flat / most).sum())"),
@@ -1027,6 +990,10 @@ _TABLE["test_accountant_theorems.py"] = {
 }
 
 _TABLE["test_lattice.py"] = {
+    "test_what_is_left_out_is_bounded": [
+        ("bound below delta", "math.log(delta) <= bound < 0", "bound < math.log(delta)"),
+        ("rounds forgotten", "rounds * one.losses()[0]", "one.losses()[0]"),
+    ],
     "test_runs_with_a_large_loss_are_summed_without_the_others": [
         ("split at twice the loss", "one.index_above(solver.split)", "one.index_above(2 * solver.split)"),
         ("delta 1% larger", "direct = above @ value", "direct = 1.01 * (above @ value)"),

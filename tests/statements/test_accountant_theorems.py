@@ -167,53 +167,6 @@ def chernoff(t, losses, masses, epsilon):
     return math.exp(t * math.log(t) - (1 + t) * math.log1p(t) - t * epsilon) * float(np.exp(t * losses) @ masses)
 
 
-def compose(losses, masses, rounds):
-    """The law of a sum of losses on a lattice, as an array of masses and its first index."""
-    total = masses
-    for _ in range(rounds - 1):
-        total = np.convolve(total, masses)
-    return rounds * losses[0] + (losses[1] - losses[0]) * np.arange(len(total)), total
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_taking_out_the_bulk(seed):
-    """[A-8] What is left is positive, has the stated moments and transform, and the rest obeys Chernoff."""
-    rng = np.random.default_rng(seed)
-    rounds, losses = int(rng.integers(2, 9)), 0.25 * np.arange(-3, 12)
-    masses = rng.dirichlet(np.exp(-0.8 * np.arange(15)) * 20 + 0.05)
-    tail = masses * (losses > rng.uniform(-0.2, 1.0))
-    support, whole = compose(losses, masses, rounds)
-    bulk = compose(losses, masses - tail, rounds)[1]
-    left = whole - bulk
-    assert np.all(left >= -1e-16) and left.sum() > 0
-    transform = lambda law, at, z: law @ np.exp(np.multiply.outer(at, z))
-    delta = lambda law, e: float(np.maximum(-np.expm1(e - support), 0) @ law)
-    for c in (0.4, 2.0):
-        z = c + 1j * np.linspace(0, 20, 41)
-        sharp, flat = transform(tail, losses, z), transform(masses - tail, losses, z)
-        size = np.exp(c * support) @ left
-        assert np.allclose(transform(left, support, z), (sharp + flat) ** rounds - flat**rounds, atol=1e-12 * size)
-        bound = rounds * np.abs(sharp) * (np.exp(c * losses) @ masses) ** (rounds - 1)
-        assert np.all(np.abs(transform(left, support, z)) <= bound * (1 + 1e-12))
-        for e in (0.1, 0.8, 2.0):
-            assert delta(whole, e) == pytest.approx(delta(left, e) + delta(bulk, e), rel=1e-12)
-            assert delta(left, e) <= left.sum() + 1e-15
-            assert 0 <= delta(bulk, e) <= chernoff(c, support, bulk, e)
-            power_of_one = chernoff(c, losses, masses - tail, e) * flat[0].real ** (rounds - 1)
-            assert chernoff(c, support, bulk, e) == pytest.approx(power_of_one, rel=1e-10)
-            assert delta(left, e) <= chernoff(c, support, left, e)
-            # Aliasing: the shifts of delta of what is left, by multiples of a period.
-            period = 6.0
-            shifts = np.arange(-40, 41)
-            series = sum(math.exp(c * m * period) * delta(left, e + m * period) for m in shifts)
-            excess = series - delta(left, e)
-            above = chernoff(1.5 * c, support, left, e) / math.expm1(0.5 * c * period)
-            below = left.sum() / math.expm1(c * period)
-            for less in (0.3 * c, 0.6 * c):
-                below = min(below, chernoff(less, support, left, e) / math.expm1((c - less) * period))
-            assert -1e-15 <= excess <= above + below
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_errors_of_the_two_parts(seed):
     """[A-8] The difference of the two products, for up to three kinds of rounds, in 50 digits."""

@@ -92,14 +92,6 @@ def test_two_routes_agree(tilted):
         assert abs(ends["estimate"] - log) < widths[1] / 5
 
 
-def test_two_routes_agree_where_sampling_is_rare(tilted):
-    """The sum over layers and the lattice without cancellation, whose upper end is a bound."""
-    pair = tilted.Pair(*tilted.binomial_law(1, 1e-3), 1.0)
-    layers, cells = tilted.contour(pair, 100, "remove", 2.0), tilted.positive(pair, 100, "remove", 2.0)
-    assert layers["error"] < 1e-6 and cells["error"] < 1e-2
-    assert abs(float(layers["log"]) - float(cells["log"])) <= layers["error"] + cells["error"]
-
-
 def test_brackets_that_miss_are_seen(attack):
     value = next(v for v in TABLE["values"] if v["small"] == "delta" and v["error"] < 1e-10 and -30 < float(v["log"]) < -5)
     delta = math.exp(float(value["log"]))

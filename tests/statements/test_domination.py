@@ -133,8 +133,7 @@ def test_close_mechanisms_have_close_curves(laws, share, epsilon):
 
 @examples(60)
 @given(
-    st.integers(2, 8).flatmap(lambda k: discrete(k + 1)),
-    logs(1e-3, 5.0),
+    st.integers(2, 8).flatmap(lambda k: discrete(k + 1)), logs(1e-3, 5.0),
     st.one_of(st.none(), logs(1e-9, 0.5)),
 )
 def test_black_box_lemma(laws, epsilon, sharp):
@@ -202,15 +201,8 @@ def gradients(rng, ends, rounds, ordinary, group, others=None):
 
 @examples(40)
 @given(
-    st.integers(0, 2),
-    st.integers(1, 3),
-    st.integers(1, 2),
-    rates,
-    noises,
-    epsilons,
-    directions,
-    st.booleans(),
-    seeds,
+    st.integers(0, 2), st.integers(1, 3), st.integers(1, 2), rates, noises, epsilons, directions,
+    st.booleans(), seeds,
 )
 def test_poisson_groups_are_dominated(ordinary, k, rounds, q, sigma, epsilon, direction, alike, seed):
     """[G-3.1] Gradients of any sign that follow the outputs; every batch enumerated."""
@@ -226,15 +218,8 @@ def test_poisson_groups_are_dominated(ordinary, k, rounds, q, sigma, epsilon, di
 
 @examples(25)
 @given(
-    st.integers(1, 4),
-    st.integers(1, 4),
-    st.integers(1, 2),
-    st.integers(1, 2),
-    noises,
-    epsilons,
-    directions,
-    st.booleans(),
-    seeds,
+    st.integers(1, 4), st.integers(1, 4), st.integers(1, 2), st.integers(1, 2), noises, epsilons, directions,
+    st.booleans(), seeds,
 )
 def test_groups_in_fixed_batches_are_dominated(
     ordinary, size, k, rounds, sigma, epsilon, direction, alike, seed
@@ -252,12 +237,7 @@ def test_groups_in_fixed_batches_are_dominated(
 
 @examples(30)
 @given(
-    st.integers(1, 3),
-    st.integers(1, 2),
-    logs(1e-2, 1),
-    logs(0.5, 5),
-    st.floats(0, 2),
-    directions,
+    st.integers(1, 3), st.integers(1, 2), logs(1e-2, 1), logs(0.5, 5), st.floats(0, 2), directions,
     st.booleans(),
 )
 def test_both_group_theorems_are_attained(k, size, q, sigma, epsilon, direction, fixed):
@@ -281,15 +261,7 @@ def test_both_group_theorems_are_attained(k, size, q, sigma, epsilon, direction,
 
 
 @examples(40)
-@given(
-    rates,
-    noises,
-    epsilons,
-    st.floats(-1, 1),
-    st.floats(-1, 1),
-    directions,
-    st.booleans(),
-)
+@given(rates, noises, epsilons, st.floats(-1, 1), st.floats(-1, 1), directions, st.booleans())
 def test_zero_out_of_fixed_batches_stays_below_shift_two(p, sigma, epsilon, mine, other, direction, opposed):
     """[C-4] (ii) One round, given the rest of the batch."""
     if opposed:
@@ -410,7 +382,7 @@ def test_remove_is_the_larger_direction_of_any_mixture(parts, epsilon):
 
 @examples(10)
 @given(
-    logs(0.3, 8), st.floats(0, 4), directions, seeds, st.sampled_from([(1.0, 1.5), (2.0, 2.2), (4.0, 3.0)])
+    logs(0.3, 8), st.floats(0, 4), directions, seeds, st.sampled_from([(1.0, 1.5), (2.0, 2.2), (4.0, 3.0)]),
 )
 def test_hidden_slots(sigma, epsilon, direction, seed, tail):
     """[M-5.1] (iii) Three slots with chances of at most a half cost less than two equal ones; both more than the mean."""

@@ -160,11 +160,8 @@ def test_shuffling_costs_at_least_what_its_event_shows(epochs, sigma, epsilon, t
     seen = stick(*laws, math.exp(epsilon))
     assert seen >= p2 - math.exp(epsilon) * p1 - 1e-12
     two, one = ([c * mu * np.eye(2)[i] for i in range(2)] for c in (2, 1))
-    assert (
-        seen
-        <= sum(gaussian.delta(float(np.linalg.norm(np.subtract(x, y))), epsilon) for x, y in zip(two, one))
-        / 2
-    )
+    apart = [gaussian.delta(float(np.linalg.norm(np.subtract(x, y))), epsilon) for x, y in zip(two, one)]
+    assert seen <= sum(apart) / 2
 
 
 # ------------------------------------------------------------ conditional composition

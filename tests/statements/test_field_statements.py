@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import fft, optimize, special
 
-from dplib import accounting, contour, gaussian, lattice, mixtures
+from dplib import accounting, gaussian, lattice, mixtures
 
 
 def hockey_stick(first, second, alpha):
@@ -82,21 +82,6 @@ def test_printed_values_of_the_gaussian_mechanism(mu, printed):
     assert gaussian.epsilon(mu, 1e-6) == pytest.approx(root, rel=1e-8)
     assert round(root, 4) == printed
     assert gaussian.calibrate(root, 1e-6) == pytest.approx(mu, rel=1e-8)
-
-
-@pytest.mark.parametrize("method, rounds", [(contour, 25), (lattice, 25), (lattice, 1)])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_two_gaussians_compose_to_one(method, rounds, epsilon):
-    """[C-7] mu = sqrt(mu1^2 + mu2^2), by each accountant alone; the relative error is far below 1e-3."""
-    scale = 1 / math.sqrt(rounds)
-    parts = [(mixtures.Mixture([mu * scale], [1.0], 1.0), rounds) for mu in (0.6, 0.8)]
-    exact = gaussian.log_delta(1.0, epsilon)
-    for direction in ("remove", "add"):
-        width = () if method is contour else (1e-3,)
-        bracket = method.side_log_delta(parts, epsilon, direction, *width)
-        assert bracket.lower <= exact + 1e-12 and exact - 1e-12 <= bracket.upper
-        assert abs(bracket.midpoint - exact) < 1e-3
-        assert bracket.width < 1e-2 and (method is lattice or bracket.width < 1e-6)
 
 
 def test_composition_needs_all_orders():

@@ -114,51 +114,6 @@ def test_verified_release_is_private():
     assert wrongly["a quarter"] > 0 and wrongly["one"] > 50 and broken["one"] > 10
 
 
-def test_released_mechanisms_are_private_from_end_to_end(monkeypatch):
-    """[N-2.1] `release` on claims that are up to three times too small: how often it accepts, times the truth."""
-    from dplib import gaussian, montecarlo
-
-    final, gram = 0.02, np.ones((1, 1))
-
-    def worst():
-        """The largest delta of the procedure over the claims, from 40 seeds each."""
-        values = []
-        for true in (0.7 * final, 1.1 * final, 2 * final, 3 * final):
-            epsilon = gaussian.epsilon(1.0, true)
-            accepted = [bool(montecarlo.release(gram, epsilon, final, seed=seed)) for seed in range(40)]
-            values.append(np.mean(accepted) * true)
-        return max(values)
-
-    assert 0.5 * final < worst() <= final
-    monkeypatch.setattr(montecarlo, "verification_samples", lambda threshold, final: 3)
-    assert worst() > final
-
-
-def test_a_search_spends_what_it_may_get_wrong():
-    """[N-2.1s] Random orders, tests and mechanisms: at most level + beta (1 - level), and some reach it."""
-    rng, largest = np.random.default_rng(21), 0.0
-    for _ in range(2000):
-        tries, level = int(rng.integers(1, 6)), 10 ** rng.uniform(-3, -0.5)
-        beta = rng.dirichlet(np.ones(tries)) * 10 ** rng.uniform(-3, -0.3)
-        # Two answers: 1 with probability delta_i or 0. So at epsilon = 0 the divergence is delta_i.
-        delta = np.where(rng.random(tries) < 0.5, rng.uniform(level, 1, tries), rng.uniform(0, level, tries))
-        if rng.random() < 0.3:
-            delta = np.where(delta > level, 1.0, level)
-        accepted = np.where(delta > level, beta * rng.choice([1.0, 0.5], tries), rng.choice([1.0, 0.7], tries))
-        laws, left = {0: {"refused": 1.0}, 1: {"refused": 1.0}}, 1.0
-        for i in range(tries):
-            for world, one in ((0, delta[i]), (1, 0.0)):
-                laws[world][i, 1] = left * accepted[i] * one
-                laws[world][i, 0] = left * accepted[i] * (1 - one)
-            left *= 1 - accepted[i]
-        laws[0]["refused"] = laws[1]["refused"] = left
-        spent = sum(max(laws[0][key] - laws[1][key], 0.0) for key in laws[0])
-        allowed = level + beta.sum() * (1 - level)
-        assert spent <= allowed * (1 + 1e-12)
-        largest = max(largest, (spent - max(level, beta.sum())) / min(level, beta.sum()))
-    assert largest > 0.5  # more than the maximum of the two: what is true of one claim is not true of a search
-
-
 def test_published_sample_sizes():
     """[N-2.1] 5.4e7, 2.2e8 and 9.1e8 samples for thresholds 8, 9 and 9.5 millionths."""
     from dplib import montecarlo

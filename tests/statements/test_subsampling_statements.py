@@ -69,17 +69,6 @@ def test_zero_out_does_not_save_a_fixed_batch(epsilon):
         assert value > 5e4 * one and value > 0.5 * two
 
 
-@pytest.mark.parametrize("q, epsilon, expected", [(0.1, 0.3, 0.009697), (0.01, 0.5, 2.456e-7)])
-def test_substitution_under_poisson_sampling(q, epsilon, expected):
-    """[C-4] Opposite gradients: quadrature of both orders; above add or remove, below twice the noise."""
-    worlds = density([0, 1], [1 - q, q]), density([0, -1], [1 - q, q])
-    values = divergence(*worlds, epsilon), divergence(*worlds[::-1], epsilon)
-    assert values[0] == pytest.approx(values[1], abs=1e-8)  # equal up to the quadrature
-    assert values[0] == pytest.approx(expected, rel=1e-3)
-    assert mixtures.binomial(1, q, 1.0).hockey_stick(epsilon) < values[0]
-    assert values[0] < mixtures.Mixture([0.0, 2.0], [1 - q, q], 1.0).hockey_stick(epsilon)
-
-
 # ------------------------------------------------------------- the Poisson identity
 
 

@@ -23,7 +23,7 @@ from dplib import (
     matrices,
     sensitivity,
 )
-from dplib.lessons import one_step, truth
+from dplib.lessons import truth
 from dplib.results import Bracket, Certificate, Estimate
 
 DATA = Path(__file__).parent.parent / "data"
@@ -108,16 +108,6 @@ def check_epsilon(made, value):
     epsilon, side = Fraction(float(value["epsilon"])), value["direction"]
     assert made.epsilon(below(exact(value)), side).upper >= epsilon
     assert made.epsilon(above(exact(value)), side).lower <= epsilon
-
-
-@of("one_step")
-def test_one_step_closed_form(value):
-    p = value["params"]
-    if value["direction"] == "remove":
-        arguments = float(value["epsilon"]), float(p["sigma"]), float(p["q"])
-        assert one_step.delta(*arguments) == pytest.approx(float(exact(value)), rel=1e-12, abs=0)
-        found = one_step.noise_multiplier(arguments[0], float(exact(value)), arguments[2])
-        assert found == pytest.approx(arguments[1], rel=1e-12, abs=0)
 
 
 @of("gaussian")
