@@ -1,4 +1,4 @@
-"""Many mixtures on one set of shifts: the same numbers and bounds as one by one."""
+"""Many mixtures on one set of shifts: losses against 40 digits, bounds on errors, and the lattice's answers."""
 
 
 import mpmath

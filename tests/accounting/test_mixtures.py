@@ -1,4 +1,4 @@
-"""Scalar mixture pairs: exact weights, losses and one-round deltas against long arithmetic, and their order."""
+"""Scalar mixture pairs: weights, losses and tiny deltas against long arithmetic; large groups."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Renyi divergences, sampling bounds and conversions: against 25 digits, closed forms and the peer."""
+"""Renyi divergences, sampling bounds and conversions: against 25 digits and closed forms."""
 
 import math
 from functools import partial

@@ -1,4 +1,4 @@
-"""MMCC end to end: reference values, truth, special cases, min-separation, calibration, bad input."""
+"""MMCC end to end: reference values, truth, special cases, min-separation, calibration."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Mechanisms: the pair behind each, degenerate cases, order in every parameter, figures of the sources."""
+"""Mechanisms: the pair behind each, and the plain Gaussian where everything is sampled."""
 
 import math
 from decimal import Decimal

@@ -1,7 +1,7 @@
 """Statements of chapter 14 on balls in bins, each by quadrature against a second route.
 
 Tags: [N-3.2] dominating pair, [N-A] the example with a negative entry, [N-K] inputs fixed in advance,
-[A-14] floor and ceiling, [M-K] Gram order.
+[A-14] floor.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""What the source of MMCC says beside its theorems: sentences on tightness, error, cost, parts and partitions."""
+"""What the source of MMCC says beside its theorems: sentences on parts and partitions."""
 
 import math
 from fractions import Fraction
