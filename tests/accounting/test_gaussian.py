@@ -119,13 +119,6 @@ def test_brackets_of_any_size_contain_the_truth(exponent, group, steps, log_delt
     assert found.lower <= truth <= found.upper
 
 
-def test_epsilon_is_zero_where_total_variation_suffices():
-    mu = 0.2
-    total_variation = math.erf(mu / math.sqrt(8))
-    assert gaussian.epsilon(mu, total_variation * (1 + 1e-9)) == 0.0
-    assert gaussian.epsilon(mu, total_variation * (1 - 1e-9)) > 0.0
-
-
 # --- ends of the range --------------------------------------------------------------------------------
 
 

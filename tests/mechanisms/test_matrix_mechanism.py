@@ -150,6 +150,14 @@ def test_delta_and_epsilon_belong_together(tail_bound):
     assert isinstance(back, UpperBound) and back.upper == pytest.approx(1e-5, rel=0.05)
 
 
+def test_far_out_deltas_are_found():
+    """delta_1 is found although it is 1e-40 or less."""
+    encoder = matrices.optimal_counting(64)
+    run = MatrixMechanism(encoder, 10 * float(encoder.column_norms()[0]), 1 / 64, tail_bound="joint", tail_share=0.1)
+    found = run.delta(3.0, "remove").upper
+    assert found < 1e-50 and run.epsilon(found, "remove").upper == pytest.approx(3.0, rel=1e-3)
+
+
 def test_the_best_bound_is_the_smallest_one():
     for encoder in (matrices.optimal_counting(20), matrices.binary_tree(16)):
         run = MatrixMechanism(encoder, 12.0, 0.1)
@@ -249,6 +257,20 @@ def test_where_no_accountant_closes_convexity_answers(direction):
     sure = _composed_rows.Accounted([(mixtures.Mixture([1.5], [1.0], 1.0), 4)], direction, asked=False)
     assert sure.delta(1.0) == pytest.approx(gaussian.delta(3.0, 1.0), rel=1e-10)
     assert _composed_rows.Accounted([(mixtures.binomial(1, 0.0, 1.0), 3)], direction).delta(1.0) == 0
+
+
+def test_an_accountant_that_refuses_leaves_it_to_convexity(monkeypatch):
+    pairs = [(mixtures.binomial(1, 0.1, 1.0), 4)]
+    rows, by_convexity = (_composed_rows.Accounted(pairs, "remove", asked) for asked in (True, False))
+    assert rows.delta(0.5) < by_convexity.delta(0.5) and rows.epsilon(1e-3) < by_convexity.epsilon(1e-3)
+
+    def refuses(*arguments, **options):
+        raise NoBracketError("too hard")
+
+    ask = accounting.epsilon
+    monkeypatch.setattr(accounting, "delta", refuses)
+    monkeypatch.setattr(accounting, "epsilon", lambda parts, *rest, **more: (refuses if parts is pairs else ask)(parts, *rest, **more))
+    assert rows.delta(0.5) == by_convexity.delta(0.5) and rows.epsilon(1e-3) == by_convexity.epsilon(1e-3)
 
 
 @pytest.mark.parametrize("p, count", [(1e-3, 1), (1e-7, 3), (0.3, 4)])

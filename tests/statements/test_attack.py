@@ -45,11 +45,6 @@ def attack():
 
 
 @pytest.fixture(scope="module")
-def domain():
-    return imported("benchmarks", "domain")
-
-
-@pytest.fixture(scope="module")
 def tilted():
     return imported("tests/oracle", "tilted")
 
@@ -121,11 +116,3 @@ def test_a_delta_of_zero_is_held_against_a_positive_lower_end(attack):
     assert attack.delta_misses(value, Bracket(0.0, 1e-9)) is None
     assert attack.delta_misses(value, Bracket(1e-300, 1e-9)) is not None
     assert attack.epsilon_question(value) is None
-
-
-def test_the_domain_is_asked_there_and_back(domain):
-    for number in range(6):
-        case = domain.setting(1, "practical", number)
-        assert case == domain.setting(1, "practical", number)
-        first, *back = domain.both_ways(case)
-        assert "upper" in first and all("upper" in row and not row["contradiction"] for row in back)
