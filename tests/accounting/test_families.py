@@ -1,12 +1,11 @@
-"""Many mixtures on one set of shifts: the same numbers and bounds as one by one."""
+"""Many mixtures on one set of shifts: losses against 40 digits, bounds on errors, and the lattice's answers."""
 
-import math
 
 import mpmath
 import numpy as np
 import pytest
 
-from dplib import NoBracketError, accounting, contour, lattice, mixtures
+from dplib import contour, lattice, mixtures
 from dplib.accounting.contour_nodes import Family, Nodes
 
 EPS = np.finfo(float).eps
@@ -25,39 +24,6 @@ def rows(rounds, noise, grid=40, rate=None):
         law[-1] += moved[-places:].sum()
         out.append(mixtures.Mixture(step * np.arange(grid), law / law.sum(), noise))
     return out
-
-
-def composition(rounds, noise, **options):
-    return [(mixture, 1 + i % 3) for i, mixture in enumerate(rows(rounds, noise, **options))]
-
-
-def one_by_one(monkeypatch):
-    monkeypatch.setattr(contour, "_MOST_ROWS", 1)
-
-
-# ------------------------------------------------------------------- grouping
-
-
-def test_every_mixture_is_in_one_family():
-    parts = composition(30, 8.0) + composition(20, 5.0) + [(mixtures.binomial(1, 0.3, 2.0), 7)]
-    groups = contour._families(parts, 1)
-    assert len(groups) == 3
-    found = sorted((id(m), r) for f in groups for m, r in zip(f.mixtures, f.rounds))
-    assert found == sorted((id(m), float(r)) for m, r in parts)
-    for family in groups:
-        for mixture, log_p in zip(family.mixtures, family.log_p):
-            assert np.array_equal(family.shifts[np.isfinite(log_p)], mixture.shifts)
-            assert np.array_equal(log_p[np.isfinite(log_p)], mixture.log_probabilities)
-
-
-def test_families_are_bounded_in_size():
-    """Many rows, or many nodes each, are spread over several families."""
-    some = rows(8, 8.0)
-    groups = contour._families([(mixture, 1) for mixture in some * 100], 1)
-    assert max(len(f.mixtures) for f in groups) == contour._MOST_ROWS
-    assert sum(len(f.mixtures) for f in groups) == 800
-    narrow = contour._families([(m, 1) for m in rows(8, 0.002) * 100], 1)
-    assert len(narrow) > 5 * len(groups)
 
 
 # ------------------------------------------------- values, against 40 digits
@@ -91,31 +57,12 @@ def test_losses_stay_within_their_allowance(noise, rate):
                 assert abs(float(density - mpmath.mpf(base[i, j]))) <= 0.5 * base_error[i, j]
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("noise", [0.05, 1.5, 20.0])
-def test_rows_agree_with_single_mixtures(sign, noise):
-    """Loss, density and slope of each row; beyond the range of a plain product, too."""
-    some = rows(10, noise)
-    family = Family(some, [1] * len(some), sign)
-    u = np.linspace(-15, 25, 60)
-    assert family._tabulates(u) is (noise > 0.5)
-    together = family.evaluate(u)
-    errors = family.rounding(u, *together)
-    for i, mixture in enumerate(some):
-        single = Family([mixture], [1], sign)
-        alone = single.evaluate(u)
-        allowed = single.rounding(u, *alone)
-        for value, other, error, more in zip(together, alone, errors, allowed):
-            assert np.all(np.abs(value[i] - other[0]) <= error[i] + more[0])
-        assert np.allclose(together[2][i], alone[2][0], rtol=1e-12, atol=0)
-
-
 # ------------------------------------------------------------------- bounds
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_quadrature_bounds_are_not_vacuous(sign):
-    """Too coarse a grid: the true error is visible in every row, and the bound covers it."""
+    """[A-3] Too coarse a grid: the true error is visible in every row, and the bound covers it."""
     some = rows(6, 1.2, rate=0.3)
     family = Family(some, [1] * len(some), sign)
     fine = family.nodes(1.5, 1.5, 1.5, 1.0)
@@ -144,37 +91,7 @@ def test_moduli_are_bounded_far_beyond_the_nodes(sign, noise):
     assert np.all(rest[:, None] + variation[:, None] / y >= truth * (1 - 1e-9))
 
 
-def test_bounds_agree_with_single_mixtures():
-    """On the same nodes every bound is the single mixture's, apart from fewer strips in E3."""
-    some = rows(8, 6.0)
-    family = Family(some, [5] * len(some), -1)
-    nodes = family.nodes(20.0, 15.0, 25.0, 30.0)
-    y = np.geomspace(20, 500, 9)
-    moduli, constants = nodes.modulus_bound(y), nodes.decay_constants(0.9)
-    for i, mixture in enumerate(some):
-        single = Nodes(Family([mixture], [5], -1), 20.0, nodes.u[0], nodes.step, len(nodes.u))
-        assert single.log_moment[0] == pytest.approx(nodes.log_moment[i], abs=1e-13)
-        assert single.quadrature_error(30.0)[0] <= nodes.quadrature_error(30.0)[i] * (1 + 1e-6)
-        assert np.all(single.modulus_bound(y)[0] <= moduli[i] * (1 + 1e-6))
-        theirs = single.decay_constants(0.9)
-        assert theirs[2][0] == pytest.approx(constants[2][i], rel=1e-6)
-
-
 # ---------------------------------------------------------------- compositions
-
-
-@pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("noise", [1.0, 4.0, 12.0])
-def test_together_and_one_by_one(direction, noise, monkeypatch):
-    """Brackets of the family and of its members, one family each, overlap and are both narrow."""
-    parts = composition(60, noise)
-    together = contour.side_epsilon(parts, 1e-6, direction)
-    log_delta = contour.side_log_delta(parts, together.upper, direction)
-    one_by_one(monkeypatch)
-    alone = contour.side_epsilon(parts, 1e-6, direction)
-    assert max(together.lower, alone.lower) <= min(together.upper, alone.upper)
-    assert max(together.relative_width, alone.relative_width) < 1e-8
-    assert log_delta.lower <= math.log(1e-6) + 1e-6 and log_delta.upper >= math.log(1e-6) - 1e-6
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
@@ -184,27 +101,3 @@ def test_together_and_by_the_lattice(direction):
     theirs = lattice.side_epsilon(parts, 1e-5, direction, 1e-4)
     assert theirs.lower <= ours.upper and ours.lower <= theirs.upper
     assert theirs.relative_width < 1e-2
-
-
-def test_equal_rows_are_one_mixture_with_more_rounds():
-    """A family of copies agrees with the power of one of them."""
-    [mixture] = rows(1, 5.0, rate=0.2)
-    copies = [(mixtures.Mixture(mixture.sensitivities, mixture.probabilities, 5.0), 100) for _ in range(7)]
-    once = accounting.epsilon([(mixture, 700)], 1e-6)
-    many = accounting.epsilon(copies, 1e-6)
-    assert max(once.lower, many.lower) <= min(once.upper, many.upper)
-
-
-def test_mixed_sizes_of_loss():
-    """Rows whose losses differ by a hundred: the frequencies that matter are those of the larger ones."""
-    parts = composition(40, 10.0) + composition(40, 1000.0)
-    both = accounting.epsilon(parts, 1e-6)
-    first = accounting.epsilon(composition(40, 10.0), 1e-6)
-    assert first.upper < both.lower < 1.01 * first.upper
-    assert both.relative_width < 1e-8
-
-
-def test_too_few_rounds_are_refused():
-    parts = [(mixture, 1) for mixture in rows(2, 3.0, rate=1e-4)]
-    with pytest.raises(NoBracketError, match="few rounds|too slowly|nodes|error bound"):
-        contour.side_log_delta(parts, 0.01, "remove")

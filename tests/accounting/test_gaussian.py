@@ -6,9 +6,8 @@ import warnings
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import special
 
 from dplib import PoissonDPSGD, gaussian
 
@@ -56,15 +55,6 @@ def test_delta_against_fifty_digits(mu):
 
 
 @settings(max_examples=150)
-@given(LOG_MU, st.floats(-38, 60))
-def test_delta_against_fifty_digits_anywhere(log_mu, x):
-    mu = math.exp(log_mu)
-    epsilon = mu * (x + mu / 2)
-    exact = exact_log_delta(mu, epsilon)
-    assert abs(gaussian.log_delta(mu, epsilon) - exact) <= room(mu, epsilon, exact)
-
-
-@settings(max_examples=150)
 @given(st.floats(-38, 1000), st.floats(math.log(1e-9), math.log(1e5)))
 def test_kernel_stays_within_its_allowance(x, log_shift):
     """The brackets rely on TAIL_ERROR: no more than this is lost for any threshold and shift."""
@@ -80,30 +70,6 @@ def test_kernel_stays_within_its_allowance(x, log_shift):
     assert error <= gaussian._KERNEL_ERROR + 4 * EPS * abs(exact)  # what `calibrate` relies on
 
 
-def test_branches_of_the_kernel_join_without_a_step():
-    """At x = -3 and at shift = 0.1 (1 + x) the formula changes; the value must not."""
-    for x, shift in [(-3.0, 0.05), (-3.0, 2.0), (0.0, 0.1), (5.0, 0.6), (-4.0, 0.1)]:
-        for dx, ds in [(1e-9, 0.0), (0.0, 1e-9)]:
-            below = gaussian.log_tail_difference(x - dx, shift - ds)
-            above = gaussian.log_tail_difference(x + dx, shift + ds)
-            assert abs(above - below) <= 1e-9 * (30 + 2 / shift)
-
-
-def test_kernel_works_on_arrays():
-    x, shift = np.array([-5.0, -1.0, 0.0, 7.0]), np.array([[0.01], [3.0]])
-    table = gaussian.log_tail_difference(x, shift)
-    assert table.shape == (2, 4)
-    for i in range(2):
-        for j in range(4):
-            assert table[i, j] == pytest.approx(float(gaussian.log_tail_difference(x[j], shift[i, 0])), rel=1e-14)
-
-
-@pytest.mark.parametrize("mu, epsilon", [(0.1, 0.3969), (0.05, 0.1892), (0.025, 0.0901)])
-def test_printed_values_of_the_source(mu, epsilon):
-    """[C-6] The unamplified labels .397, .189, .0901 at delta = 1e-6."""
-    assert gaussian.epsilon(mu, 1e-6) == pytest.approx(epsilon, abs=5.1e-5)
-
-
 # --- inverses -----------------------------------------------------------------------------------------
 
 
@@ -117,15 +83,6 @@ def test_epsilon_inverts_delta(log_mu, log_delta):
     slack = 1e-12 * epsilon + mu * (gaussian.TAIL_ERROR * (1 + abs(log_delta)) + 4 * EPS * mu)
     assert exact_log_delta(mu, epsilon + slack) <= target
     assert epsilon == 0 or epsilon <= slack or exact_log_delta(mu, epsilon - slack) >= target
-
-
-@settings(max_examples=80)
-@given(st.floats(math.log(1e-6), math.log(1e6)), st.floats(math.log(1e-300), math.log(0.9)))
-def test_calibrate_gives_the_largest_mu(log_epsilon, log_delta):
-    epsilon, delta = math.exp(log_epsilon), math.exp(log_delta)
-    mu, target = gaussian.calibrate(epsilon, delta), mp.log(mp.mpf(delta))
-    assert exact_log_delta(mu * (1 - 1e-12), epsilon) <= target
-    assert exact_log_delta(mu * (1 + 1e-12), epsilon) >= target
 
 
 @settings(max_examples=150)
@@ -162,58 +119,6 @@ def test_brackets_of_any_size_contain_the_truth(exponent, group, steps, log_delt
     assert found.lower <= truth <= found.upper
 
 
-def test_calibrate_at_epsilon_zero_is_total_variation():
-    """delta = 2 Phi(mu/2) - 1 there."""
-    for delta in (1e-300, 1e-8, 0.1, 0.9):
-        with mp.workdps(40):
-            exact = 2 * mp.sqrt(2) * mp.erfinv(mp.mpf(delta))
-        assert gaussian.calibrate(0.0, delta) == pytest.approx(float(exact), rel=1e-12)
-
-
-def test_epsilon_is_zero_where_total_variation_suffices():
-    mu = 0.2
-    total_variation = math.erf(mu / math.sqrt(8))
-    assert gaussian.epsilon(mu, total_variation * (1 + 1e-9)) == 0.0
-    assert gaussian.epsilon(mu, total_variation * (1 - 1e-9)) > 0.0
-
-
-# --- properties ---------------------------------------------------------------------------------------
-
-
-@given(LOG_MU, st.floats(-5, 30), st.floats(1e-3, 3))
-def test_delta_falls_with_epsilon_and_rises_with_mu(log_mu, x, step):
-    mu = math.exp(log_mu)
-    epsilon = max(mu * (x + mu / 2), 0.0)
-    here = gaussian.log_delta(mu, epsilon)
-    assert gaussian.log_delta(mu, epsilon + mu * step) < here
-    assert gaussian.log_delta(mu * (1 + step), epsilon) > here
-
-
-@given(st.floats(0.01, 8), st.floats(-6, 6))
-def test_parity(mu, epsilon):
-    """[C-1] With both directions equal: delta(eps) = 1 - e^eps + e^eps delta(-eps)."""
-    left = gaussian.delta(mu, epsilon)
-    right = 1 - math.exp(epsilon) + math.exp(epsilon) * gaussian.delta(mu, -epsilon)
-    assert left == pytest.approx(right, abs=1e-12 * (1 + math.exp(epsilon)))
-
-
-@given(st.floats(0.05, 5), st.floats(-3, 5), st.floats(-3, 5), st.floats(0, 1))
-def test_delta_is_convex_in_the_ratio(mu, first, second, weight):
-    """[C-1] H_alpha is convex in alpha = e^eps."""
-    alpha = weight * math.exp(first) + (1 - weight) * math.exp(second)
-    chord = weight * gaussian.delta(mu, first) + (1 - weight) * gaussian.delta(mu, second)
-    assert gaussian.delta(mu, math.log(alpha)) <= chord + 1e-12
-
-
-@given(LOG_MU, st.floats(math.log(1e-250), -0.1), st.floats(0.001, 2))
-def test_epsilon_falls_with_delta_and_rises_with_mu(log_mu, log_delta, step):
-    mu, delta = math.exp(log_mu), math.exp(log_delta)
-    epsilon = gaussian.epsilon(mu, delta)
-    assume(epsilon > 1e-6 * mu)
-    assert gaussian.epsilon(mu, delta * math.exp(-step)) > epsilon
-    assert gaussian.epsilon(mu * (1 + step), delta) > epsilon
-
-
 # --- ends of the range --------------------------------------------------------------------------------
 
 
@@ -247,36 +152,9 @@ def test_the_logarithm_of_delta_is_a_number_far_beyond_where_delta_is_zero(x):
     assert gaussian.log_delta(mu, 9e99) == pytest.approx(-x * x / 2, rel=1e-13)
 
 
-def test_delta_below_the_smallest_float_is_zero_and_its_logarithm_is_not():
-    assert gaussian.delta(1.0, 60.0) == 0.0
-    exact = exact_log_delta(1.0, 60.0)
-    assert -1790 < exact < -1760
-    assert gaussian.log_delta(1.0, 60.0) == pytest.approx(float(exact), rel=1e-13)
-
-
-@pytest.mark.parametrize(
-    "mu, epsilon, value",
-    [
-        (1e-310, 1.0, 0.0),
-        (1e-300, 1e10, 0.0),
-        (1e-5, 1e100, 0.0),
-        (1e100, 1.0, 1.0),
-        (1.0, -1e100, 1.0),
-        (1e100, 1e100, 1.0),
-    ],
-)
+@pytest.mark.parametrize("mu, epsilon, value", [(1e-310, 1.0, 0.0), (1e-5, 1e100, 0.0), (1e100, 1.0, 1.0), (1e100, 1e100, 1.0)])
 def test_extreme_arguments_give_the_limit_never_nan(mu, epsilon, value):
     assert gaussian.delta(mu, epsilon) == value
-
-
-def test_answers_are_plain_floats():
-    for value in (
-        gaussian.delta(1, 1),
-        gaussian.log_delta(np.float64(1), 1),
-        gaussian.epsilon(1, np.float32(0.125)),
-        gaussian.calibrate(1, 0.5),
-    ):
-        assert type(value) is float
 
 
 def test_the_smallest_shifts_do_not_underflow():
@@ -284,17 +162,3 @@ def test_the_smallest_shifts_do_not_underflow():
     for mu in (5e-324, 1e-300, 1e-280):
         assert gaussian.log_delta(mu, 0.0) == pytest.approx(math.log(mu) - 0.5 * math.log(2 * math.pi), abs=1e-12)
         assert gaussian.epsilon(mu, 1e-8) == 0.0
-
-
-@pytest.mark.parametrize("mu", [1e6, 5e9, 1e12])
-@pytest.mark.parametrize("delta", [1e-6, 0.999999])
-def test_epsilon_of_a_large_shift(mu, delta):
-    """Against a root in 60 digits: sums of large squares leave digits to the privacy loss."""
-    with mp.workdps(60):
-        tail = lambda x: mp.erfc(x / mp.sqrt(2)) / 2
-        shift = mp.mpf(mu)
-        # The second term is delta's e^eps Phi(-z - mu), below phi(z) / mu: one Newton step from the normal quantile.
-        z = mp.findroot(lambda z: tail(z) - delta, -float(special.ndtri(delta)))
-        z -= mp.npdf(z) / (z + shift) / mp.npdf(z)
-        truth = shift * (z + shift / 2)
-        assert abs(gaussian.epsilon(mu, delta) - truth) <= 4e-16 * truth + mu * 1e-9

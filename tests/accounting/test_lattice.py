@@ -56,23 +56,6 @@ def curve(law, side, epsilon):
     return infinite + masses @ np.maximum(-np.expm1(np.subtract.outer(epsilon, law.losses()).T), 0.0)
 
 
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("fraction", [1.0, 0.2, 0.03])
-def test_one_round_laws_enclose_the_closed_form(name, direction, fraction):
-    """At every epsilon, on and off the lattice, also where the lattice is very coarse."""
-    mixture = PAIRS[name]
-    scale = float(np.ptp(mixture.log_ratio(np.array([-1.0, 1.0]))))
-    one = law(mixture, direction, fraction * scale)
-    epsilon = np.linspace(-2 * scale, 6 * scale, 161)
-    truth = mixture.hockey_stick(epsilon, direction)
-    upper, lower = curve(one, "upper", epsilon), curve(one, "lower", epsilon)
-    rounding = 1e-13 * (1 + truth.max())
-    assert np.all(upper >= truth - rounding)
-    assert np.all(lower <= truth + rounding)
-    assert np.all(one.lower >= 0) and np.all(one.upper >= 0)
-
-
 @pytest.mark.parametrize("name", ["sampled", "group", "uneven", "tiny"])
 def test_what_lies_above_the_window_is_kept_by_the_upper_law_alone(name):
     """Beyond the last point of the grid the upper law still lies above the closed form, the lower law is empty."""
@@ -82,59 +65,6 @@ def test_what_lies_above_the_window_is_kept_by_the_upper_law_alone(name):
     truth = mixture.hockey_stick(epsilon, "remove")
     assert np.all(truth > 0)
     assert np.all(curve(one, "upper", epsilon) >= truth) and np.all(curve(one, "lower", epsilon) == 0)
-
-
-@pytest.mark.parametrize("direction", ["remove", "add"])
-def test_laws_converge_at_second_order(direction):
-    mixture = PAIRS["group"]
-    epsilon = np.array([0.3, 0.9])
-    truth = mixture.hockey_stick(epsilon, direction)
-    gaps = []
-    for h in (0.04, 0.02, 0.01):
-        one = law(mixture, direction, h)
-        gaps.append((curve(one, "upper", epsilon) - curve(one, "lower", epsilon)).max())
-        assert np.all(curve(one, "lower", epsilon) <= truth + 1e-14)
-    assert gaps[2] < 0.1 * gaps[0]
-
-
-def test_masses_keep_both_totals():
-    """Chords keep P- and Q-mass; merging keeps them too."""
-    one = law(PAIRS["group"], "remove", 0.05)
-    for side in ("upper", "lower"):
-        masses = getattr(one, side) * np.exp(one.scale)
-        assert masses.sum() == pytest.approx(1, abs=1e-12)
-        assert (masses * np.exp(-one.losses())).sum() == pytest.approx(1, abs=1e-12)
-
-
-def test_repair_removes_every_negative_mass_and_lowers_the_curve():
-    rng = np.random.default_rng(5)
-    h = 0.1
-    losses = h * np.arange(40)
-    epsilon = np.linspace(-0.5, 4.5, 200)
-    for _ in range(200):
-        merged = rng.random(40) ** 6
-        # Points up to half a cell away from their lattice point.
-        shift = rng.uniform(-0.5, 0.5, 40) * h
-        miss = merged * np.expm1(shift)
-        exact = merged * np.exp(shift)
-        truth = exact @ np.maximum(-np.expm1(np.subtract.outer(epsilon, losses + shift).T), 0)
-        fixed = lattice_round.repair(merged.copy(), miss.copy(), h, 0.0)
-        assert np.all(fixed >= 0)
-        got = fixed @ np.maximum(-np.expm1(np.subtract.outer(epsilon, losses).T), 0)
-        assert np.all(got <= truth + 1e-12)
-
-
-def test_small_composition_by_enumeration():
-    """Three rounds: the composed upper law equals a direct convolution of the same masses."""
-    mixture = PAIRS["uneven"]
-    solver = lattice._Solver([(mixture, 3)], "remove", epsilon=2.0)
-    upper, _ = next(solver.brackets(1e-3))
-    one = upper.laws[0]
-    masses = one.upper * np.exp(one.scale - one.c * one.losses())
-    composed = np.convolve(np.convolve(masses, masses), masses)
-    losses = 3 * one.losses()[0] + one.h * np.arange(len(composed))
-    direct = composed @ np.maximum(-np.expm1(2.0 - losses), 0) + 3 * math.exp(one.log_infinite)
-    assert upper.log_bound(2.0) == pytest.approx(math.log(direct), abs=1e-9)
 
 
 def test_infinite_losses_of_all_rounds_count_in_the_upper_bound_alone():
@@ -172,57 +102,6 @@ def test_impossible_losses_are_refused_or_zero():
 # --- the parts that make it fast --------------------------------------------------------------------
 
 
-def test_the_window_leaves_the_stated_mass_outside():
-    """Also with components far below the mass that may be left out."""
-    mixture = mixtures.binomial(64, 0.01, 0.5)
-    margin = 15.0
-    step = lattice_round.Step(mixture, 2000, "remove", math.log(1e-6), margin)
-    most = math.log(1e-6) - math.log(2000) - margin
-    assert most - 1 < step.log_high_tail <= most
-    assert -51 < step.log_low_tail <= -50
-    assert step.u_high < 45  # the last component alone would put it at 125
-    tail = float(mixture.survival(step.u_high * 0.5))
-    assert math.log(tail) == pytest.approx(step.log_high_tail, rel=1e-12)
-
-
-@pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("name", ["sampled", "tiny"])
-def test_the_fullest_cell_misses_its_point_by_nothing(name, direction):
-    """Without it the lower law could lose all mass above a coarse cell."""
-    mixture = PAIRS[name]
-    h = float(np.ptp(mixture.log_ratio(np.array([-1.0, 1.0]))))
-    one = law(mixture, direction, h)
-    fullest = np.argmax(one._merged)
-    assert abs(one._miss[fullest]) < 1e-13 * one._merged[fullest]
-    assert one.log_moment("upper", 0.0) - one.log_moment("lower", 0.0) < 1e-6
-
-
-def test_the_masses_of_the_cells_in_long_arithmetic():
-    """Before repair: Q-mass at the lattice point, and by how much P-mass misses it, tilt 0."""
-    mixture, h = PAIRS["uneven"], 0.125
-    one = law(mixture, "remove", h)
-    with mpmath.workdps(40):
-        atoms = [
-            (mpmath.mpf(float(a)), mpmath.exp(mpmath.mpf(float(w))))
-            for a, w in zip(mixture.shifts, mixture.log_probabilities)
-        ]
-        loss = lambda u: mpmath.log(mpmath.fsum(p * mpmath.exp(a * (u - a / 2)) for a, p in atoms))
-        p_below = lambda u: mpmath.fsum(p * mpmath.ncdf(u - a) for a, p in atoms)
-
-        def edge(level):
-            guess = float(mixture.inverse_log_ratio(np.array([float(level)]))[0])
-            return mpmath.findroot(lambda u: loss(u) - level, guess)
-
-        for i in (-2, 0, 1, 9, 40):
-            level = mpmath.mpf(one.offset) + mpmath.mpf(h) * i
-            low, high = edge(level - mpmath.mpf(h) / 2), edge(level + mpmath.mpf(h) / 2)
-            p = p_below(high) - p_below(low)
-            q = (mpmath.ncdf(high) - mpmath.ncdf(low)) * mpmath.exp(level)
-            scale, place = mpmath.exp(one.scale), i - one.first
-            assert abs(float(one._merged[place] * scale / q) - 1) < 1e-13
-            assert abs(float((one._miss[place] * scale - (p - q)) / p)) < 1e-13
-
-
 def composed(mixture, rounds):
     """(solver for delta = 1e-6, laws) on a lattice with a twentieth of the bulk as its step."""
     solver = lattice._Solver([(mixture, rounds)], "remove", log_delta=math.log(1e-6))
@@ -230,30 +109,6 @@ def composed(mixture, rounds):
     h = 0.05 * float(np.ptp(mixture.log_ratio(np.array([-1.0, 1.0]))))
     laws = [lattice_round.Law(s, h, solver.c) for s in solver.steps]
     return solver, laws
-
-
-def test_both_ways_to_sum_agree(monkeypatch):
-    """[A-7] Frequencies in closed form, and the masses of the inverse transform."""
-    solver, laws = composed(PAIRS["group"], 200)
-    epsilons = solver.rough_epsilon * np.array([0.9, 0.97, 1.0, 1.1])
-    series = lattice_composition.Sum(laws, "upper", solver.period, solver._moment)
-    monkeypatch.setattr(lattice_composition, "_SERIES", 0)
-    masses = lattice_composition.Sum(laws, "upper", solver.period, solver._moment)
-    assert type(series.values) is not type(masses.values)
-    for epsilon in epsilons:
-        assert series.log_bound(epsilon) == pytest.approx(masses.log_bound(epsilon), abs=1e-10)
-
-
-@pytest.mark.parametrize("side", ["upper", "lower"])
-def test_a_low_band_agrees_with_the_whole_transform(monkeypatch, side):
-    solver, laws = composed(PAIRS["sampled"], 100_000)
-    whole = lattice_composition.Sum(laws, side, solver.period, solver._moment)
-    monkeypatch.setattr(lattice_composition, "_FOLD", 4096)
-    band = lattice_composition.Sum(laws, side, solver.period, solver._moment)
-    assert whole.size == band.size > 4096
-    assert len(band.values.frequencies) < 300
-    for epsilon in solver.rough_epsilon * np.array([0.9, 1.0, 1.05]):
-        assert band.log_bound(epsilon) == pytest.approx(whole.log_bound(epsilon), abs=1e-8)
 
 
 def test_the_band_bounds_the_frequencies_beyond_it(monkeypatch):
@@ -271,19 +126,6 @@ def test_the_band_bounds_the_frequencies_beyond_it(monkeypatch):
     with np.errstate(divide="ignore"):
         assert 3_000 * np.log(np.abs(transform[count:])).max() < -45
     assert 3_000 * np.log(np.abs(transform[count // 8])) > -45  # and it is not absurdly wide
-
-
-def test_the_low_band_in_long_arithmetic():
-    rng = np.random.default_rng(3)
-    masses = rng.random(5000) ** 8
-    masses /= masses.sum()
-    size, centre, frequencies = 12_000_017, 1234, np.array([0, 1, 7, 400, 3999])
-    found = lattice_composition._low_band(masses, centre, size, frequencies)
-    with mpmath.workdps(30):
-        for k, value in zip(frequencies.tolist(), found):
-            turn = lambda i, k=k: mpmath.expjpi(-2 * mpmath.mpf(k * (i - centre)) / size)
-            exact = mpmath.fsum(mpmath.mpf(float(m)) * turn(i) for i, m in enumerate(masses))
-            assert abs(complex(exact) - value) < 1e-14
 
 
 def test_a_lattice_too_long_is_made_coarser():
@@ -325,120 +167,7 @@ def test_tiny_losses_are_bracketed(noise, direction):
     assert found.lower <= 2 * mu * (1 + 10 * mu) and 2 * mu * (1 - 10 * mu) <= found.upper
 
 
-def test_an_empty_composition_is_refused():
-    for ask in (lattice.side_log_delta, lattice.side_epsilon):
-        with pytest.raises(ValueError, match="composition must not be empty"):
-            ask([], 0.1, "add")
-
-
 # --- the parts, each by what it promises -------------------------------------------------------------
-
-
-class Line:
-    """Stands for a sum whose bound on delta is 1e-3 at epsilon = `root`."""
-
-    log_infinite = -math.inf
-
-    def __init__(self, root):
-        self.root = root
-
-    def log_bound(self, epsilon):
-        return math.log(1e-3) + 5 * (self.root - epsilon)
-
-
-def grids(monkeypatch, *roots):
-    """Lattices whose upper and lower bounds are these lines, one after the other; the list of those that were asked for."""
-    asked = []
-
-    def brackets(*_):
-        for upper, lower in roots:
-            asked.append((upper, lower))
-            yield Line(upper), Line(lower)
-
-    monkeypatch.setattr(lattice._Solver, "brackets", brackets)
-    monkeypatch.setattr(lattice._Solver, "refine", lambda *_: None)
-    return asked
-
-
-def test_of_several_brackets_the_narrowest_is_kept(monkeypatch):
-    """A finer grid whose bracket is wider takes nothing away."""
-    grids(monkeypatch, (3.0, 2.0), (2.6, 2.5), (2.7, 2.4))
-    found = lattice.side_log_delta([(PAIRS["uneven"], 3)], 4.0, "remove")
-    assert (found.lower, found.upper) == (Line(2.5).log_bound(4.0), Line(2.6).log_bound(4.0))
-    found = lattice.side_epsilon([(PAIRS["uneven"], 3)], 1e-3, "remove")
-    assert found.lower == pytest.approx(2.5) and found.upper == pytest.approx(2.6)
-
-
-def test_grids_are_refined_until_the_bracket_is_as_narrow_as_asked(monkeypatch):
-    asked = grids(monkeypatch, (3.0, 2.0), (2.51, 2.5), (2.505, 2.505))
-    assert lattice.side_epsilon([(PAIRS["uneven"], 3)], 1e-3, "remove", 0.01).relative_width < 0.01
-    assert len(asked) == 2
-    asked.clear()
-    lattice.side_log_delta([(PAIRS["uneven"], 3)], 4.0, "remove", 0.1)
-    assert len(asked) == 2
-
-
-def test_no_grid_is_computed_twice():
-    """The finest grid is the last one, however much narrower the bracket should be."""
-    solver, steps = lattice._Solver([(PAIRS["uneven"], 3)], "remove", epsilon=2.0), []
-    solver.cells = 4000
-    for _ in solver.brackets(1e-12):
-        steps.append(solver.h)
-        solver.refine(1e6)
-    assert steps == sorted(set(steps), reverse=True) and steps[-1] == solver.finest
-
-
-def test_an_epsilon_of_zero_is_an_answer(monkeypatch):
-    asked = grids(monkeypatch, (-1.0, -2.0), (-1.5, -1.6))
-    found = lattice.side_epsilon([(PAIRS["uneven"], 3)], 1e-3, "remove")
-    assert found.lower == found.upper == 0 and len(asked) == 1
-
-
-def test_added_losses_that_nothing_can_make_up_for_are_not_summed():
-    """The other rounds gain at most -log p_0 each: a loss below minus that never leads to a positive sum."""
-    parts = [(mixtures.binomial(1, 0.1, 0.5), 2), (mixtures.binomial(1, 0.05, 0.5), 1)]
-    most = -2 * math.log(0.9) - math.log(0.95)
-    for step, own in zip(lattice._Solver(parts, "add", epsilon=0.1).steps, (0.9, 0.95)):
-        assert step.low == pytest.approx(-(most + math.log(own)), rel=1e-6)
-        assert step.log_low_tail == -math.inf
-
-
-@pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("size", [1, 2, 7])
-def test_panels_cover_the_window_in_any_number_of_parts(direction, size, monkeypatch):
-    step = lattice_round.Step(PAIRS["group"], 1, direction, math.log(1e-9))
-    h = 0.3
-    [(whole, _)] = step.panels(h, 0.0)
-    monkeypatch.setattr(lattice_round, "_CUTS", size)
-    parts = [edges for edges, _ in step.panels(h, 0.0)]
-    assert parts[0][0] == step.u_low and parts[-1][-1] == step.u_high
-    assert all(first[-1] == second[0] for first, second in zip(parts, parts[1:]))
-    assert np.abs(np.subtract.outer(whole, np.concatenate(parts))).min(axis=1).max() < 1e-9
-
-
-def test_repair_of_tilted_masses_is_the_tilt_of_repaired_masses():
-    """A tilt multiplies every mass by e^(c loss), before as after."""
-    rng = np.random.default_rng(6)
-    h, c = 0.1, 3.0
-    tilt = np.exp(c * h * np.arange(40))
-    for _ in range(20):
-        merged = rng.random(40) ** 2 + 0.1
-        miss = merged * np.expm1(rng.uniform(-0.3, 0.3, 40) * h)
-        plain = lattice_round.repair(merged, miss, h, 0.0)
-        assert np.allclose(lattice_round.repair(merged * tilt, miss * tilt, h, c), plain * tilt, rtol=1e-9, atol=1e-12 * tilt)
-
-
-def test_frequencies_left_out_count_as_zero():
-    """Also where they are but a few: the sum on the masses is that of the closed form."""
-    rng = np.random.default_rng(7)
-    size, c, h = 64, 2.0, 0.1
-    power = np.exp(rng.normal(size=33) + 2j * math.pi * rng.random(33))
-    power[[0, -1]] = power[[0, -1]].real
-    for left in ([10], [3, 4, 20], list(range(5, 25))):
-        frequencies = np.delete(np.arange(33), left)
-        series, masses = (kind(frequencies, power[frequencies], size, c, h) for kind in (lattice_composition._Series, lattice_composition._Masses))
-        for n, rest in ((0, 0.0), (17, 0.03), (60, h)):
-            assert masses.at(n, rest) == pytest.approx(series.at(n, rest), rel=1e-11, abs=1e-12)
 
 
 @pytest.mark.parametrize("c", [1.0, 20.0, 60.0])
@@ -535,34 +264,6 @@ def two_rounds(mixture, epsilon, direction):
     log_ratio = mixture.log_ratio(u)
     base = mixture.log_density(u) if sign > 0 else -u * u / 2 - 0.5 * math.log(2 * math.pi)
     return float(w @ np.exp(base + mixture.log_hockey_stick(epsilon - sign * log_ratio, direction)))
-
-
-@pytest.mark.parametrize(
-    "q, sigma, k, epsilon",
-    [
-        (1e-6, 0.4, 1, 1.0),
-        (1e-3, 0.6, 1, 0.5),
-        (1e-3, 1.0, 3, 0.2),
-        (0.01, 1.0, 1, 0.005),
-        (0.05, 0.8, 1, 0.04),
-        (0.05, 0.8, 1, 1.5),
-        (0.3, 2.0, 2, 0.3),
-        (0.3, 0.7, 1, 0.5),
-        (0.7, 1.0, 1, 1.0),
-    ],
-)
-@pytest.mark.parametrize("direction", ["remove", "add"])
-def test_two_rounds_by_direct_integration(q, sigma, k, epsilon, direction):
-    """[A-8] A closed form averaged over the loss of one round."""
-    mixture = mixtures.binomial(k, q, sigma)
-    if direction == "add":
-        # At most twice -log p_0 can be lost.
-        mixture = mixtures.binomial(k, max(q, 0.04), max(sigma, 0.6))
-        epsilon = min(epsilon, -1.6 * mixture.log_floor)
-    exact = math.log(two_rounds(mixture, epsilon, direction))
-    bracket = lattice.side_log_delta([(mixture, 2)], epsilon, direction, 1e-6)
-    assert bracket.width < 1e-6
-    assert bracket.lower - 2e-11 <= exact <= bracket.upper + 2e-11
 
 
 def three_rounds(mixture, epsilon, direction):

@@ -8,13 +8,12 @@ import pickle
 from decimal import Decimal
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dplib
-from dplib import Bracket, Certificate, Estimate, NoBracketError, UpperBound, encoder_baselines
+from dplib import Bracket, Certificate, Estimate, UpperBound, encoder_baselines
 from dplib.lessons import baselines
 from dplib.results import LowerEnd, UpperEnd
 
@@ -46,48 +45,30 @@ def test_bracket_refuses_ends_in_the_wrong_order(ends):
         Bracket(*ends)
 
 
-def test_nothing_but_a_number_is_in_a_bracket():
-    assert math.nan not in Bracket(0.0, 1.0)
-    with pytest.raises(TypeError):
-        "0.5" in Bracket(0.0, 1.0)  # noqa: B015
-
-
-def test_bracket_is_no_float():
-    bracket = Bracket(1.0, 2.0)
-    with pytest.raises(TypeError, match=r"\.upper for a guarantee"):
-        float(bracket)
-    with pytest.raises(TypeError):
-        bracket + 1
-    with pytest.raises(TypeError):
-        bracket < 3  # noqa: B015
-    with pytest.raises(TypeError):
-        math.exp(bracket)
-
-
 @pytest.mark.parametrize(
-    "bracket, text",
+    "result, text",
     [
         (Bracket(2.0, 2.0), "2 (exact)"),
         (Bracket(0.0, 0.0, "closed form"), "0 (exact, closed form)"),
         (Bracket(40.80104, 40.80104 * (1 + 3e-12), "contour"), "40.8011 (certified to 4e-12, contour)"),
         (Bracket(1.0000019, 1.1), "[1, 1.1] (certified)"),
         (Bracket(1.0, 1.5, "lattice"), "[1, 1.5] (certified, lattice)"),
-        (Bracket(1.0, 1.5), "[1, 1.5] (certified)"),
+        (UpperBound(2.267118, "Renyi", 14.3), "<= 2.26712 (upper bound, Renyi order 14.3)"),
+        (UpperBound(0.5), "<= 0.5 (upper bound)"),
+        (UpperBound(0.5, order=1.00042), "<= 0.5 (upper bound, order 1 + 0.00042)"),
+        (
+            Certificate(1.2345678e-8, 1e-9, 2**17, "tuples"),
+            "<= 1.23457e-08 (certificate from 131072 samples, wrong with probability <= 1e-09; tuples)",
+        ),
+        (Estimate(0.123456, 0.00123, 0.1259, 0.95), "0.1235 +- 0.0012 (estimate; <= 0.1259 with confidence 0.95)"),
+        (Estimate(2.0, 0.0, 2.0, 0.9, "lines"), "2 (estimate, lines)"),
+        (Estimate(3e-87, 2e-87, 7e-87, 0.9), "3.0e-87 +- 2.0e-87 (estimate; <= 7.0e-87 with confidence 0.9)"),
+        (Estimate(0.0, 1e-3, 2e-3, 0.9), "0.0000 +- 0.0010 (estimate; <= 0.0020 with confidence 0.9)"),
     ],
 )
-def test_bracket_as_text(bracket, text):
-    assert str(bracket) == text == f"{bracket}"
-
-
-def test_a_wide_bracket_prints_both_ends():
-    """Six digits of the upper end alone would hide a difference that they show."""
-    text = str(Bracket(1.0, 1.0001))
-    assert "1," in text and "1.0001" in text
-
-
-def test_format_gives_the_upper_end():
-    bracket = Bracket(1.23, 4.56789)
-    assert f"{bracket:.2f}" == "4.57" and f"{bracket:8.1f}" == "     4.6"
+def test_results_as_text(result, text):
+    """No more digits than the answer has."""
+    assert str(result) == text == f"{result}"
 
 
 FLOATS = st.one_of(
@@ -140,38 +121,18 @@ def test_padding_does_not_change_the_number(value, pad, sign, group, digits):
     "value, spec, up, down",
     [
         (0.5, ".0f", "1", "0"),
-        (1.5, ".0f", "2", "1"),
-        (2.0, ".4f", "2.0000", "2.0000"),
         (0.1, ".4f", "0.1000", "0.1000"),
-        (0.1, "", "0.1", "0.1"),
-        (0.1, ".20f", "0.10000000000000000555", "0.10000000000000000555"),
-        (0.0, ".1%", "0.0%", "0.0%"),
         (1e-300, ".4f", "0.0001", "0.0000"),
         (-1e-300, ".2f", "-0.00", "-0.01"),
-        (-1.2346, ".3f", "-1.234", "-1.235"),
-        (9.9999, ".3g", "10", "9.99"),
         (0.29, ".0%", "29%", "29%"),
-        (0.123456, ".1%", "12.4%", "12.3%"),
         (1234567.8, ",.0f", "1,234,568", "1,234,567"),
-        (1.2345e-7, ".2e", "1.24e-07", "1.23e-07"),
         (5e-324, ".0e", "5e-324", "5e-324"),
-        (1.7976931348623157e308, ".0e", "2e+308", "1e+308"),
         (1.7976931348623157e308, ".7g", "inf", "1.797693e+308"),
     ],
 )
 def test_printed_ends(value, spec, up, down):
     assert (format(UpperEnd(value), spec), format(LowerEnd(value), spec)) == (up, down)
     assert not spec or format(Bracket(value, value), spec) == up
-
-
-@pytest.mark.parametrize("spec", ["d", "x", "s", "q", ".2d", ".f", ">>>", ",n", "2.3.4f"])
-def test_a_specification_that_no_float_has_is_refused_in_the_same_words(spec):
-    with pytest.raises(ValueError) as of_float:
-        format(1.5, spec)
-    for end in (UpperEnd(1.5), LowerEnd(1.5), UpperBound(1.5)):
-        with pytest.raises(ValueError) as of_end:
-            format(end, spec)
-        assert str(of_end.value) == str(of_float.value)
 
 
 @pytest.mark.parametrize("kind", [UpperEnd, LowerEnd])
@@ -190,37 +151,6 @@ def test_an_end_is_a_float_in_all_else(kind):
         assert type(again) is kind and again == value
     for again in (copy.copy(end), copy.deepcopy(end), max(end, 1.0), min(2.0, end), kind(end)):
         assert type(again) is kind and again == value
-
-
-@pytest.mark.parametrize("kind", [UpperEnd, LowerEnd])
-def test_numpy_takes_an_end_for_a_float(kind):
-    value = 1.23456
-    end, single = kind(value), np.ones(2, np.float32)
-    assert np.asarray([end]).dtype == np.asarray(end).dtype == np.float64 and np.asarray([end])[0] == value
-    for function in (
-        lambda x: x * single, lambda x: single - x, lambda x: np.maximum(single, x), lambda x: np.float32(3) / x,
-        lambda x: np.float64(3) * x, lambda x: x < single, np.log, lambda x: np.add.reduce([x, x]), np.float64,
-        lambda x: np.full(2, x), lambda x: np.add.outer(single, x),
-    ):  # fmt: skip
-        found, expected = function(end), function(value)
-        assert type(found) is type(expected) and found.dtype == expected.dtype
-        np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("kind", [UpperEnd, LowerEnd])
-def test_jax_takes_an_end_for_a_float(kind):
-    jnp = pytest.importorskip("jax.numpy")
-    for function in (lambda x: x * jnp.ones(2, jnp.float32), jnp.asarray, jnp.exp, lambda x: jnp.array([x, 1])):
-        found, expected = function(kind(1.25)), function(1.25)
-        assert found.dtype == expected.dtype and found.weak_type == expected.weak_type
-        np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "1", None, True, 1j, Decimal(1)])
-def test_an_end_is_finite(value):
-    for kind in (UpperEnd, LowerEnd):
-        with pytest.raises((ValueError, TypeError), match="value must be a finite real number"):
-            kind(value)
 
 
 RESULTS = {
@@ -263,6 +193,17 @@ def test_every_guarantee_is_printed_rounded_up():
     assert f"{estimate:.2f}" == f"{estimate.value:.2f}" == "1.24" and f"{estimate.upper:.2f}" == "1.32"
 
 
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
+def test_a_result_is_frozen_and_no_float(result):
+    for use in (float, math.exp, lambda x: x + 1, lambda x: x < 3):
+        with pytest.raises(TypeError):
+            use(result)
+    with pytest.raises(TypeError, match=r"use \.upper|\.upper for a guarantee|not a guarantee|failure_probability"):
+        float(result)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.upper = 0.0
+
+
 def test_what_is_certified_to_be_enough_is_printed_rounded_up():
     """Noise found by calibration, and the lemma for groups, as the ends of results."""
     mechanism = dplib.PoissonDPSGD(1.0, 0.01, 100)
@@ -277,105 +218,8 @@ def test_what_is_certified_to_be_enough_is_printed_rounded_up():
         assert type(found) is UpperEnd
     guess = dplib.BallsInBins(dplib.matrices.optimal_counting(4), 1.0, 4, 1)
     assert type(dplib.calibrate(guess, epsilon=1.0, delta=1e-2, method="estimate", samples=64).noise_multiplier) is float
-def test_bracket_is_frozen_and_survives_pickling():
-    bracket = Bracket(1, 2, "lattice")
-    assert type(bracket.lower) is LowerEnd and type(bracket.upper) is UpperEnd
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        bracket.upper = 3.0
-    assert pickle.loads(pickle.dumps(bracket)) == bracket
-
-
-def test_method_is_on_the_result():
-    bracket = dplib.PoissonDPSGD(1.0, 0.01, 2000).epsilon(1e-6)
-    assert bracket.method == "contour" and "contour" in str(bracket)
-
-
-def test_estimate_keeps_its_parts():
-    estimate = Estimate(1, 0, 1, 0.95)
-    assert (estimate.value, estimate.standard_error, estimate.upper, estimate.confidence) == (1, 0, 1, 0.95)
-    assert all(isinstance(x, float) for x in dataclasses.astuple(estimate)[:4])
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        estimate.value = 0.0
 
 
 def test_estimate_refuses_an_upper_bound_below_the_value():
     with pytest.raises(ValueError, match=r"upper must be at least value; got 0.5 < 1.0"):
         Estimate(1.0, 0.1, 0.5, 0.9)
-
-
-def test_estimate_is_no_float():
-    with pytest.raises(TypeError, match="not a guarantee"):
-        float(Estimate(1.0, 0.1, 1.2, 0.95))
-
-
-@pytest.mark.parametrize(
-    "estimate, text",
-    [
-        (
-            Estimate(0.123456, 0.00123, 0.1259, 0.95),
-            "0.1235 +- 0.0012 (estimate; <= 0.1259 with confidence 0.95)",
-        ),
-        (Estimate(1234.56, 12.3, 1259.0, 0.99), "1235 +- 12 (estimate; <= 1259 with confidence 0.99)"),
-        (Estimate(2.0, 0.0, 2.0, 0.9), "2 (estimate)"),
-        (Estimate(2.0, 0.0, 2.0, 0.9, "lines"), "2 (estimate, lines)"),
-        (
-            Estimate(1.2346e-9, 2.3e-11, 1.28e-9, 0.975, "lines"),
-            "1.235e-09 +- 2.3e-11 (estimate, lines; <= 1.280e-09 with confidence 0.975)",
-        ),
-        (Estimate(3e-87, 2e-87, 7e-87, 0.9), "3.0e-87 +- 2.0e-87 (estimate; <= 7.0e-87 with confidence 0.9)"),
-        (Estimate(0.0, 1e-3, 2e-3, 0.9), "0.0000 +- 0.0010 (estimate; <= 0.0020 with confidence 0.9)"),
-    ],
-)
-def test_estimate_prints_no_more_digits_than_it_has(estimate, text):
-    assert str(estimate) == text == f"{estimate}"
-    assert f"{estimate:.1f}" == f"{estimate.value:.1f}"
-
-
-def test_no_bracket_is_an_error_of_its_own():
-    assert issubclass(NoBracketError, ArithmeticError) and not issubclass(NoBracketError, ValueError)
-
-
-def test_upper_bound_is_one_sided_and_says_so():
-    bound = UpperBound(2.267118, "Renyi", 14.3)
-    assert str(bound) == "<= 2.26712 (upper bound, Renyi order 14.3)"
-    assert f"{bound:.3f}" == "2.268" and f"{bound}" == str(bound)
-    assert str(UpperBound(0.5)) == "<= 0.5 (upper bound)"
-    assert str(UpperBound(0.5, "")) == "<= 0.5 (upper bound)"
-    assert str(UpperBound(0.5, order=2)) == "<= 0.5 (upper bound, order 2)"
-    assert str(UpperBound(0.5, order=1.00042)) == "<= 0.5 (upper bound, order 1 + 0.00042)"
-    assert str(UpperBound(0.5, "tail bound")) == "<= 0.5 (upper bound, tail bound)"
-    with pytest.raises(TypeError, match=r"use \.upper"):
-        float(bound)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        bound.upper = 1.0
-    assert pickle.loads(pickle.dumps(bound)) == bound
-
-
-@pytest.mark.parametrize("upper", [-1e-300, math.nan, math.inf, "1", None, True])
-def test_upper_bound_refuses_what_is_no_guarantee(upper):
-    with pytest.raises((ValueError, TypeError), match="upper must be"):
-        UpperBound(upper)
-
-
-@pytest.mark.parametrize("order", [1.0, 0, math.inf, math.nan, "2"])
-def test_upper_bound_refuses_what_is_no_order(order):
-    with pytest.raises((ValueError, TypeError), match="order must be"):
-        UpperBound(1.0, "Renyi", order)
-
-
-def test_certificate_is_one_sided_and_says_how_it_may_fail():
-    certificate = Certificate(1.2345678e-8, 1e-9, 2**17, "tuples")
-    assert (
-        str(certificate)
-        == f"{certificate}"
-        == ("<= 1.23457e-08 (certificate from 131072 samples, wrong with probability <= 1e-09; tuples)")
-    )
-    assert str(Certificate(0.5, 0.01, 10)).endswith("wrong with probability <= 0.01)")
-    assert f"{certificate:.2e}" == "1.24e-08"
-    with pytest.raises(TypeError, match="failure_probability"):
-        float(certificate)
-    with pytest.raises(TypeError):
-        certificate < 1  # noqa: B015
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        certificate.upper = 0.0
-    assert pickle.loads(pickle.dumps(certificate)) == certificate

@@ -484,7 +484,7 @@ EXEMPT = {
     "accounting.check_request": "one of the checks",
     "accounting.side_delta": "one direction, called after the checks",
     "accounting.side_log_delta": "one direction, called after the checks",
-    "calibration.effective_noise": "rows of its own in test_calibrate.py",
+    "calibration.effective_noise": "wrong arguments in fuzz_cases.py",
     "results.NoBracketError": "an exception",
 }
 

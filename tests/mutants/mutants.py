@@ -78,7 +78,7 @@ DANGEROUS = [
     Mutant("variance bound too small", "mixtures", "Mixture.variance_bound", {"BinOp Pow#1": "_ / 4"}, _of(PROPERTIES, "test_posterior_variance_stays_below_its_bound")),
     Mutant("equal sensitivities lost", "mixtures", "Mixture._set", {"Expr#1": "merged[group] = log_p"}, _of(PROPERTIES, "test_redundant_components_do_not_matter")),
     Mutant("scale forgotten", "mixtures", "Mixture._set", {"Name sigma#2": "min(_, 1.0)"}, _of(PROPERTIES, "test_scale_does_not_matter")),
-    Mutant("fixed batches: factor 2 dropped", "mixtures", "hypergeometric", {"Constant 2.0": "1.0"}, ("test_statements.py",)),
+    Mutant("fixed batches: factor 2 dropped", "mixtures", "hypergeometric", {"Constant 2.0": "1.0"}, _of("test_domination.py", "test_groups_in_fixed_batches_are_dominated")),
     # The entry to the accountants.
     Mutant("repeated rounds counted once", "accounting", "merged", {"BinOp Add": "rounds"}, _SPLITTING),
     Mutant("a plain Gaussian's rounds forgotten", "accounting", "_gaussian_mu", {"BinOp Mult": "_.right"}, _of(PROPERTIES, "test_any_poisson_setting_is_answered_or_refused", "test_a_gaussian_part_is_the_same_in_pieces") + ("test_accounting.py",)),

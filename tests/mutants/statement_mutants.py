@@ -16,10 +16,6 @@ _TABLE["test_field_statements.py"] = {
         ("order 1% too large", "hockey_stick(P, Q, alpha)", "hockey_stick(P, Q, 1.01 * alpha)"),
         ("directions swapped", "hockey_stick(P, Q, alpha)", "hockey_stick(Q, P, alpha)"),
     ],
-    "test_parity_identity": [
-        ("factor alpha dropped", "+ alpha[:, 0] * hockey_stick", "+ hockey_stick"),
-        ("order alpha instead of 1/alpha", "1 / alpha", "alpha"),
-    ],
     "test_trade_off_function_is_the_envelope_of_its_lines": [
         ("delta 1% too small", "(1 - deltas -", "(1 - 0.99 * deltas -"),
         ("orders inverted", "np.exp(epsilons)", "np.exp(-epsilons)"),
@@ -29,9 +25,6 @@ _TABLE["test_field_statements.py"] = {
         ("factor alpha dropped in the tails", "alpha[:, 0] * (Q * above)", "(Q * above)"),
         ("delta a per cent above P(L > eps)", "exact <= (P * above).sum(axis=1) +", "1.01 * exact >= (P * above).sum(axis=1) +"),
     ],
-    "test_domination_in_one_order_is_domination_in_the_other": [
-        ("orders below 1 left out", "np.linspace(-12, 12, 1201)", "np.linspace(0, 12, 1201)"),
-    ],
     "test_the_two_values_of_a_pair_differ": [
         ("directions swapped", "hockey_stick(Q, P, alpha)", "hockey_stick(P, Q, alpha)"),
         ("value 1% larger", "pytest.approx(0.1)", "pytest.approx(0.101)"),
@@ -40,26 +33,9 @@ _TABLE["test_field_statements.py"] = {
         ("mu 1% larger", "gaussian.epsilon(mu, 1e-6)", "gaussian.epsilon(1.01 * mu, 1e-6)"),
         ("factor 1/2 dropped", "ndtr(mu / 2 - epsilon / mu)", "ndtr(mu - epsilon / mu)", "textbook"),
     ],
-    "test_two_gaussians_compose_to_one": [
-        ("mu 1% larger", "gaussian.log_delta(1.0, epsilon)", "gaussian.log_delta(1.01, epsilon)"),
-        ("lengths add instead of squares", "gaussian.log_delta(1.0, epsilon)", "gaussian.log_delta(1.4, epsilon)"),
-    ],
-    "test_adaptive_composition": [
-        ("bound 1% smaller", "<= hockey_stick(P2, Q2, alpha)", "<= 0.99 * hockey_stick(P2, Q2, alpha)"),
-        (
-            "directions swapped in the second round of the bound",
-            "joint(x, y[:, None]) for x, y in ((A, P), (B, Q))",
-            "joint(x, y[:, None]) for x, y in ((A, Q), (B, P))",
-            "adaptive_runs",
-        ),
-    ],
     "test_composition_needs_all_orders": [
         ("orders below 1 asked for", "np.linspace(1, 30, 3000)", "np.linspace(0.5, 30, 3000)"),
         ("order 1% larger", "np.kron(y, y), 1.0)", "np.kron(y, y), 1.01)"),
-    ],
-    "test_joint_quasi_convexity": [
-        ("average 1% smaller", "mixed <= average", "mixed <= 0.99 * average"),
-        ("smallest instead of largest", "parts.max(axis=1)", "parts.min(axis=1)"),
     ],
     "test_numerical_floor_of_an_fft": [
         ("number of rounds dropped", "unit = rounds * 2.0**-53", "unit = 2.0**-53"),
@@ -75,38 +51,14 @@ _TABLE["test_field_statements.py"] = {
 }
 
 _TABLE["test_vector_mixture.py"] = {
-    "test_parity": [
-        ("factor alpha dropped", "+ alphas * add", "+ add"),
-        ("order not inverted", 'hockey_stick(-EPSILONS, "add")', 'hockey_stick(EPSILONS, "add")'),
-    ],
     "test_one_direction_on_non_negative_epsilon_is_not_domination": [
         ("remove in the place of add", 'grid, "add"', 'grid, "remove"'),
-    ],
-    "test_hiding_the_mode_never_hurts": [
-        ("average 1% smaller", "<= known + TOLERANCE", "<= 0.99 * known + TOLERANCE"),
-        ("lengths of half the size", "/ mixture.noise_multiplier", "/ (2 * mixture.noise_multiplier)"),
-    ],
-    "test_reduction_dominates_every_planar_mixture": [
-        ("directions swapped", "below(mixture, mixture.reduced())", "below(mixture.reduced(), mixture)"),
-        (
-            "norms 1% smaller",
-            "mixture.reduced()",
-            "Mixture(0.99 * np.linalg.norm(mixture.modes, axis=1), mixture.probabilities, mixture.noise_multiplier)",
-        ),
-    ],
-    "test_anything_stochastically_larger_than_the_norms_dominates": [
-        ("norms 1% smaller", "raised = norms +", "raised = 0.99 * norms +"),
-        ("bound and mixture swapped", "below(mixture, upper)", "below(upper, mixture)"),
     ],
     "test_signed_mixtures_in_space": [
         ("norms 10% smaller", "Mixture(np.linalg.norm(modes, axis=1), p, 1.0)", "Mixture(0.9 * np.linalg.norm(modes, axis=1), p, 1.0)"),
         ("norms without the third coordinate", "Mixture(np.linalg.norm(modes, axis=1), p, 1.0)", "Mixture(np.linalg.norm(modes[:, :2], axis=1), p, 1.0)"),
         ("directions swapped", "add <= remove + IN_SPACE", "remove <= add + IN_SPACE"),
         ("signs do not matter", "value[1] < 0.9 *", "value[1] >= 0.9 *"),
-    ],
-    "test_larger_gram_matrix_dominates_in_space": [
-        ("smaller entries dominate", "low <= high + IN_SPACE", "high <= low + IN_SPACE"),
-        ("only inner products of one sign", "np.min(upper @ upper.T) < 0", "np.min(upper @ upper.T) >= 0"),
     ],
     "test_only_the_gram_matrix_matters": [
         ("only up to a factor of 1%", "turned(mixture.modes, angle, mirror)", "1.01 * turned(mixture.modes, angle, mirror)"),
@@ -116,20 +68,6 @@ _TABLE["test_vector_mixture.py"] = {
             "np.linalg.norm(mixture.modes, axis=1)[:, None] * [1.0, 0.0], mixture",
         ),
     ],
-    "test_larger_gram_matrix_dominates": [
-        ("smaller entries dominate", "below(lower, upper)", "below(upper, lower)"),
-    ],
-    "test_larger_non_negative_modes_dominate": [
-        ("smaller modes dominate", "mixture.modes + rise", "mixture.modes - rise"),
-    ],
-    "test_stochastic_order_gives_domination": [
-        (
-            "directions swapped",
-            "low, high = lower.hockey_stick(grid, direction)",
-            "high, low = lower.hockey_stick(grid, direction)",
-        ),
-        ("sensitivities 1% smaller", "Mixture(s + rise, p, noise)", "Mixture(0.99 * s + rise, p, noise)"),
-    ],
     "test_split_threshold_lemma": [
         ("directions swapped", "plane <= line + TOLERANCE", "line <= plane + TOLERANCE"),
         ("value without a crossing 1% off", "pytest.approx(1 - level, abs=1e-12)", "pytest.approx(1 - 1.01 * level, abs=1e-12)"),
@@ -137,14 +75,6 @@ _TABLE["test_vector_mixture.py"] = {
 }
 
 _TABLE["test_statements.py"] = {
-    "test_divergence_is_an_expectation_of_the_loss": [
-        ("loss 1% larger", "epsilon - loss", "epsilon - 1.01 * loss"),
-        ("directions swapped", 'if direction == "remove" else -pair', 'if direction == "add" else -pair'),
-    ],
-    "test_only_noise_over_clip_norm_matters": [
-        ("noise not scaled", "scale * 0.9", "0.9"),
-        ("noise 1% larger", "scale * 0.9", "scale * 0.909"),
-    ],
     "test_gaussian_mechanism": [
         ("factor 1/2 dropped", "(mu / 2 - epsilon / mu)", "(mu - epsilon / mu)"),
         ("shifts add instead of squares", "math.sqrt(7)", "5"),
@@ -153,10 +83,6 @@ _TABLE["test_statements.py"] = {
     "test_losses_of_two_rounds_add": [
         ("first loss 1% smaller", "epsilon - loss", "epsilon - 0.99 * loss"),
         ("directions swapped", 'first.loss(X) if direction == "remove"', 'first.loss(X) if direction == "add"'),
-    ],
-    "test_black_box_lemma_on_chains_of_laws": [
-        ("growth 1% smaller", "growth = ", "growth = 0.99 * "),
-        ("k dropped", "math.expm1(k * e) / math.expm1(e)", "1.0"),
     ],
     "test_black_box_value_solves_its_equation_and_exceeds_the_truth": [
         ("growth 1% larger", "growth = lambda e: math.expm1(k * e)", "growth = lambda e: 1.01 * math.expm1(k * e)"),
@@ -169,31 +95,6 @@ _TABLE["test_statements.py"] = {
     "test_adjacency_grows_with_the_group_and_covers_both_directions": [
         ("smaller of both directions", "max(remove.upper, add.upper)", "min(remove.upper, add.upper)"),
         ("larger groups lose less", "(1, 2, 5)", "(5, 2, 1)"),
-    ],
-    "test_one_round_in_closed_form": [
-        ("epsilon 1% larger", "pair.hockey_stick(epsilon, direction)", "pair.hockey_stick(1.01 * epsilon, direction)"),
-        ("directions swapped", "pair.density(X), pair.reference_density(X)", "pair.reference_density(X), pair.density(X)"),
-    ],
-    "test_poisson_theorem_by_enumeration": [
-        ("group of one record less", "mixtures.binomial(k, q, sigma)", "mixtures.binomial(k - 1, q, sigma)"),
-        ("noise of the bound 1% larger", "mixtures.binomial(k, q, sigma)", "mixtures.binomial(k, q, 1.01 * sigma)"),
-        ("directions of the bound swapped", "bound.hockey_stick(epsilon, direction)", 'bound.hockey_stick(epsilon, "add")'),
-    ],
-    "test_fixed_batch_theorem_by_enumeration": [
-        ("group of one record less", "mixtures.hypergeometric(size, n, k, sigma)", "mixtures.hypergeometric(size, n, k - 1, sigma)"),
-        ("noise of the bound 1% larger", "mixtures.hypergeometric(size, n, k, sigma)", "mixtures.hypergeometric(size, n, k, 1.01 * sigma)"),
-    ],
-    "test_hypergeometric_law_grows_as_stated": [
-        (
-            "order of the laws reversed",
-            "mixtures.dominates(worst, mixtures.hypergeometric(5, records, group, 1.0))",
-            "mixtures.dominates(mixtures.hypergeometric(5, records, group, 1.0), worst)",
-        ),
-    ],
-    "test_both_theorems_are_attained": [
-        ("probability 1% larger", "mixtures.binomial(k, 0.25, 1.0)", "mixtures.binomial(k, 0.2525, 1.0)"),
-        ("factor 2 dropped", "1 if i < n else -1", "0 if i < n else -1"),
-        ("one record more", "mixtures.hypergeometric(size, n, k, 1.0)", "mixtures.hypergeometric(size, n + 1, k, 1.0)"),
     ],
     "test_points_of_both_figures": [
         ("value 1% larger", 'value[f"epsilon_{direction}"]', '1.01 * value[f"epsilon_{direction}"]'),
@@ -209,11 +110,6 @@ _TABLE["test_statements.py"] = {
     "test_product_mixture_by_enumeration": [
         ("probabilities 1% larger", "mixtures.product(p, c, 1.3)", "mixtures.product([1.01 * x for x in p], c, 1.3)"),
         ("coefficients dropped", "sum(c[j] for j in chosen)", "sum(1.0 for j in chosen)"),
-    ],
-    "test_last_iterate_by_enumeration": [
-        ("sigma T instead of sigma sqrt(T)", "sigma * math.sqrt(rounds)", "sigma * rounds"),
-        ("noise 1% larger", "dplib.LastIterate(sigma, q, rounds)", "dplib.LastIterate(1.01 * sigma, q, rounds)"),
-        ("every iterate loses less", "bracket.upper <= dplib", "bracket.lower > dplib"),
     ],
 }
 
@@ -240,14 +136,6 @@ _TABLE["test_subsampling_statements.py"] = {
         ("factor q dropped", "q * gaussian.delta", "gaussian.delta"),
         ("directions swapped", '"remove"', '"add"'),
     ],
-    "test_poisson_identity_on_discrete_laws_at_all_orders": [
-        ("factor q dropped", "(q * np.maximum(P", "(np.maximum(P"),
-        ("order 1% off", "1 + q * (alpha - 1)", "1 + 1.01 * q * (alpha - 1)"),
-    ],
-    "test_remove_beats_add_in_one_round": [
-        ("directions swapped", "for d in DIRECTIONS)", "for d in DIRECTIONS[::-1])"),
-        ("add vanishes 1% earlier", "> 1 + 1e-9", "> 0.99"),
-    ],
     "test_both_directions_as_scaled_gaussians": [
         ("order 1% larger", "math.log(order)", "math.log(1.01 * order)"),
         ("factor c dropped", "c * gaussian.delta", "gaussian.delta"),
@@ -264,11 +152,6 @@ _TABLE["test_subsampling_statements.py"] = {
             "[0.8**2, 0.2 * 0.8, 0.8 * 0.2, 0.2**2]",
         ),
         ("other rounds", "[0, 2, 3, 5]", "[0, 1, 3, 4]"),
-    ],
-    "test_last_iterate_numbers_of_the_source": [
-        ("noise 1% larger", "dplib.LastIterate(1.0, 1 / 128, 128)", "dplib.LastIterate(1.01, 1 / 128, 128)"),
-        ("directions swapped", "last.epsilon(1e-6, direction)", 'last.epsilon(1e-6, "add")'),
-        ("noise by mpmath 1% larger", "s = sigma * mpmath.sqrt(T)", "s = 1.01 * sigma * mpmath.sqrt(T)", "_last_iterate_by_mpmath"),
     ],
     "test_final_iterate_of_a_step_function_loss_approaches_all_iterates": [
         ("one cell stores as much as 64", "direction, 64)", "direction, 1)"),
@@ -373,55 +256,20 @@ _TABLE["test_mmcc_statements.py"] = {
         ("rate 1% smaller", "shortfall(z + high, t)", "shortfall(0.99 * (z + high), t)"),
         ("term of the upper point dropped", "shortfall(z + high, t)", "shortfall(z, t)"),
     ],
-    "test_split_row_dominates_the_listed_one": [
-        ("1% less than the listed law", "listed.hockey_stick(epsilon, direction)", "(1.01 * listed.hockey_stick(epsilon, direction))"),
-        ("directions swapped", "listed.hockey_stick(epsilon, direction)", 'listed.hockey_stick(epsilon, "add")'),
-    ],
-    "test_joint_tail_keeps_its_share": [
-        ("participations left out", "inner[j, j] + coins - math", "inner[j, j] - math"),
-        ("square of the multiplier dropped", "xi * (xi - 1) / 2", "(xi - 1) / 2"),
-    ],
-    "test_cumulative_intensities_dominate_the_posterior": [
-        ("intensities 10% smaller", "np.cumsum(intensities", "0.9 * np.cumsum(intensities"),
-        ("gap 1% too large", "survival(values, weights, old)", "0.99 * survival(values, weights, old)"),
-    ],
-    "test_equal_coins_dominate_in_a_tree": [
-        ("sum of intensities 1% smaller", "-total / 4", "-0.99 * total / 4"),
-        ("one coin less", "stats.binom.sf(counts - 1, 4,", "stats.binom.sf(counts - 1, 3,"),
-    ],
     "test_binomials_in_groups_are_false_with_cumulative_bounds": [
         ("intensities of 1 each", "math.exp(-0.5)", "math.exp(-1.0)"),
-    ],
-    "test_toeplitz_sums_keep_their_budget": [
-        ("bounds of half the size", "limit = -np.log(none / (1 - q))", "limit = -0.5 * np.log(none / (1 - q))"),
-        ("past of the own round counted twice", "rates, axis=1)", "2 * rates, axis=1)"),
-    ],
-    "test_levels_of_a_tree_keep_their_budget": [
-        ("levels 20% smaller", "bounds = levels(matrices.binary_tree(T), sigma, q, delta_1, tail)", "bounds = [0.8 * b for b in levels(matrices.binary_tree(T), sigma, q, delta_1, tail)]"),
-        ("levels for a budget of five times the size", "sigma, q, delta_1, tail)", "sigma, q, min(0.99, 4.9 * delta_1), tail)"),
-    ],
-    "test_bad_pasts_of_a_pool_cost_their_mass": [
-        ("bad pasts dropped", "whole + bad_mass + 1e-12", "whole + 1e-12"),
-        ("half of the bad pasts", "whole + bad_mass + 1e-12", "whole + 0.5 * bad_mass + 1e-12"),
-    ],
-    "test_pooled_bounds_against_the_truth": [
-        ("epsilon 20% smaller", "exact.delta(bound, direction)", "exact.delta(0.8 * bound, direction)"),
     ],
     "test_smallest_unused_member_never_runs_out": [
         ("largest unused member first", "np.searchsorted(left, value)", "(len(left) - 1)"),
         ("values 1 too large", "np.all(np.sort(values) <= pool)", "np.all(np.sort(values) <= pool + 1)"),
     ],
-    "test_order_of_a_pool_does_not_matter": [
-        ("product 1% smaller", "whole + 1e-14", "0.99 * whole + 1e-14"),
-        ("members may be used twice", "if i not in used", "if i not in used or i == 0"),
-    ],
-    "test_bounds_of_a_tree_in_order": [
-        ("pooled and aggregated swapped", '("pooled", 0.1), ("aggregated", 0.1)', '("aggregated", 0.1), ("pooled", 0.1)'),
-        ("truth above the bounds", "exact < found[0]", "exact > found[0]"),
-    ],
 }
 
 _TABLE["test_matrix_mechanism.py"] = {
+    "test_no_bound_is_below_the_sampled_truth": [
+        ("epsilon 15% smaller", "found = run.epsilon(case[\"delta\"], direction).upper", "found = 0.85 * run.epsilon(case[\"delta\"], direction).upper"),
+        ("directions swapped", '(("remove", "rem"), ("add", "add"))', '(("add", "rem"), ("remove", "add"))'),
+    ],
     "test_large_delta_end_to_end": [
         ("epsilon 40% smaller", "exact.delta(bound, direction)", "exact.delta(0.6 * bound, direction)"),
         ("noise halved in the truth", "truth.all_modes(encoder, sigma, p", "truth.all_modes(encoder, sigma / 2, p"),
@@ -432,7 +280,179 @@ _TABLE["test_matrix_mechanism.py"] = {
     ],
 }
 
+_TABLE["test_domination.py"] = {
+    "test_parity_of_laws": [
+        ("factor alpha dropped", "+ alpha * stick", "+ stick"),
+        ("order alpha instead of 1/alpha", "1 / alpha)", "alpha)"),
+    ],
+    "test_domination_is_the_same_in_both_orders": [
+        ("only one pair exchanged", "dominated((S, R), (Q, P))", "dominated((S, R), (P, Q))"),
+    ],
+    "test_adaptive_rounds_are_dominated_by_the_product": [
+        ("directions of the bound swapped", "stick(bound[first], bound[second], alpha)", "stick(bound[second], bound[first], alpha)"),
+        ("bound 1% smaller", "stick(bound[first], bound[second], alpha)", "0.99 * stick(bound[first], bound[second], alpha)"),
+    ],
+    "test_mixing_pairs_costs_no_more_than_their_average": [
+        ("average 1% smaller", "average = ", "average = 0.99 * "),
+        ("smallest instead of largest", "max(parts)", "min(parts)"),
+    ],
+    "test_poisson_identity": [
+        ("factor q dropped", "q * stick(P", "stick(P"),
+        ("order 1% off", "1 + q * (alpha - 1)", "1 + 1.01 * q * (alpha - 1)"),
+    ],
+    "test_remove_beats_add_for_symmetric_laws": [
+        ("directions swapped", "stick(sampled, Q, alpha), Q, sampled", "stick(Q, sampled, alpha), sampled, Q"),
+        ("no symmetry", "P = Q[::-1]", "P = np.roll(Q, 1)"),
+    ],
+    "test_black_box_lemma": [
+        ("growth 1% smaller", "growth = ", "growth = 0.99 * "),
+        ("k dropped", "math.expm1(k * epsilon) / math.expm1(epsilon)", "1.0"),
+    ],
+    "test_poisson_groups_are_dominated": [
+        ("group of one record less", "binomial(k, q, sigma)", "binomial(k - 1, q, sigma)"),
+        ("noise of the bound 1% larger", "binomial(k, q, sigma)", "binomial(k, q, 1.01 * sigma)"),
+        ("directions swapped", "ordered(present, absent, direction)", "ordered(absent, present, direction)"),
+    ],
+    "test_groups_in_fixed_batches_are_dominated": [
+        ("group of one record less", "hypergeometric(size, ordinary, k, sigma)", "hypergeometric(size, ordinary, k - 1, sigma)"),
+        ("noise of the bound 1% larger", "hypergeometric(size, ordinary, k, sigma)", "hypergeometric(size, ordinary, k, 1.01 * sigma)"),
+    ],
+    "test_both_group_theorems_are_attained": [
+        ("probability 10% larger", "binomial(k, q, sigma)", "binomial(k, min(1.1 * q, 1.0), sigma)"),
+        ("one record less", "hypergeometric(size, ordinary, k, sigma)", "hypergeometric(size, ordinary, k - 1, sigma)"),
+    ],
+    "test_last_iterate_of_linear_losses_is_dominated": [
+        ("noise 5% larger", "LastIterate(sigma, q, rounds).delta", "LastIterate(1.05 * sigma, q, rounds).delta"),
+        ("directions swapped", "assert stays_below(last, *ordered(*laws, direction)", "assert stays_below(last, *ordered(*laws[::-1], direction)"),
+    ],
+    "test_larger_inner_products_cost_more": [
+        ("smaller entries dominate", "at_most(small, large)", "at_most(large, small)"),
+    ],
+    "test_norms_dominate_modes": [
+        ("norms 1% smaller", "VectorMixture(modes, weights, 1.0)", "VectorMixture(0.99 * modes, weights, 1.0)"),
+        ("larger norms cost less", "bound <= larger", "larger <= bound"),
+    ],
+    "test_larger_modes_cost_more": [
+        ("smaller modes dominate", "at_most(small, large)", "at_most(large, small)"),
+    ],
+}
+
+_TABLE["test_families.py"] = {
+    "test_quadrature_bounds_are_not_vacuous": [
+        ("lines of the strip dropped", "np.logaddexp(math.log(2) + np.min(lines - decay, axis=0), log_tail)", "log_tail", "dplib.accounting.contour_nodes.Nodes.quadrature_error"),
+        ("bound of a tenth", "error <= coarse.quadrature_error(0.0)", "error <= 0.1 * coarse.quadrature_error(0.0)"),
+    ],
+}
+
+_TABLE["test_contour.py"] = {
+    "test_moduli_are_bounded_far_beyond_the_nodes": [
+        ("bound of nine tenths", "nodes.modulus_bound(y)[0] >= truth", "0.9 * nodes.modulus_bound(y)[0] >= truth"),
+        ("frequency squared", "rest + variation / y >=", "rest + variation / (y * y) >="),
+    ],
+    "test_what_a_part_of_the_nodes_contributes_falls_like_one_over_y": [
+        ("variation of half the size", "largest <= variation", "largest <= 0.5 * variation"),
+    ],
+}
+
+_TABLE["test_properties.py"] = {
+    "test_scale_does_not_matter": [
+        ("noise not scaled", "mixture.noise_multiplier * factor)", "mixture.noise_multiplier)"),
+    ],
+    "test_posterior_variance_stays_below_its_bound": [
+        ("variance bound of a quarter", "mixture.variance_bound * (1", "0.25 * mixture.variance_bound * (1"),
+    ],
+    "test_lattice_laws_lie_on_the_right_side_everywhere": [
+        ("sides exchanged", '(("upper", 1), ("lower", -1))', '(("upper", -1), ("lower", 1))'),
+        ("chords without the far end", "upper += math.exp(-c * h) * share", "pass", "dplib.accounting.lattice_round.Law._integrate"),
+        ("tangents 1% higher", "sign * (curve - truth)", "sign * ((1.01 if sign < 0 else 1) * curve - truth)"),
+    ],
+    "test_coarse_lattices_contain_the_truth": [
+        ("ends exchanged", "low <= exact.upper and exact.lower <= high", "high <= exact.upper and exact.lower <= low"),
+    ],
+}
+
+_TABLE["test_properties_bins.py"] = {
+    "test_row_laws_dominate": [
+        ("what is set aside forgotten", "+ paid - truth", "- truth"),
+        ("entries 1% larger", "Mixture(taken @ values", "Mixture(1.01 * taken @ values"),
+    ],
+    "test_tail_exponents_are_exceeded_as_rarely_as_they_say": [
+        ("tail dropped from the joint bound", "+ log_moment(order) + need) / order", "+ log_moment(order)) / order", "dplib.conditional.tails.joint_exponents"),
+        ("norms dropped from the joint bound", "order * (order - 1) / 2 * norms + log_moment", "log_moment", "dplib.conditional.tails.joint_exponents"),
+    ],
+}
+
+_TABLE["test_conditional.py"] = {
+    "test_simulated_sums_keep_their_budget": [
+        ("bounds of half the size", "> bounds[: len(tops)]", "> 0.5 * bounds[: len(tops)]"),
+    ],
+    "test_simulated_trees_keep_their_budget": [
+        ("chances of nine tenths", "needed > given", "needed > 0.9 * given"),
+    ],
+}
+
+_TABLE["test_accounting_inputs.py"] = {
+    "test_one_round_delta_is_bracketed_by_the_closed_form": [
+        ("epsilon 1% larger", "Exact(pair).hockey_stick(epsilon, direction)", "Exact(pair).hockey_stick(1.01 * epsilon, direction)"),
+        ("directions swapped", "accounting.delta(pair, epsilon, direction)", 'accounting.delta(pair, epsilon, "add")'),
+    ],
+}
+
+_TABLE["test_truth_table.py"] = {
+    "test_brackets_contain_the_truth": [
+        ("noise of the last iterate 1% larger", "LastIterate(sigma, float", "LastIterate(1.01 * sigma, float", "mechanism"),
+        ("directions swapped", 'made, side, epsilon = mechanism(value), value["direction"]', 'made, side, epsilon = mechanism(value), {"remove": "add", "add": "remove"}[value["direction"]]'),
+    ],
+}
+
 _TABLE["test_domination_runs.py"] = {
+    "test_adaptive_inputs_of_a_matrix_mechanism": [
+        ("signs kept", "np.abs(encoder) @ taken", "encoder @ taken"),
+        ("noise 1% larger", "1e-300) / sigma", "1e-300) / (1.01 * sigma)"),
+    ],
+    "test_a_budget_on_every_path_is_one_gaussian": [
+        ("mu 1% smaller", "gaussian.delta(mu, epsilon)", "gaussian.delta(0.99 * mu, epsilon)"),
+        ("what is spent may be spent again", "(left - spent)", "left"),
+    ],
+    "test_balls_in_bins_are_dominated": [
+        ("signs kept", "np.abs(encoder) @", "encoder @"),
+        ("modes of half the size", "sets).T / sigma", "sets).T / (2 * sigma)"),
+    ],
+    "test_equal_inputs_fixed_in_advance_are_the_worst": [
+        ("equal inputs of nine tenths", "np.tile(np.eye(1, dimension)", "0.9 * np.tile(np.eye(1, dimension)"),
+        ("any inner products", "assume(np.min(encoder.T @ encoder) >= -1e-12)", "encoder = encoder * rng.choice([-1, 1], encoder.shape)"),
+    ],
+    "test_balls_in_bins_lie_between_floor_and_ceiling": [
+        ("floor 1% higher", "assert floor <=", "assert 1.01 * floor <="),
+        ("ceiling of half the size", "value.lower <= np.mean(known)", "value.lower <= 0.5 * np.mean(known)"),
+    ],
+    "test_pool_of_bounds": [
+        ("bound 1% smaller", "found <= stick(*whole, level)", "found <= 0.99 * stick(*whole, level)"),
+    ],
+    "test_sums_of_intensities_cover_the_posterior": [
+        ("sums of half the size", "rng.uniform(1, 1.2)", "rng.uniform(0.5, 0.6)"),
+        ("oldest entry of a group", "f[min(cut + 1, rounds - 1)]", "f[rounds - 1]"),
+    ],
+    "test_equal_coins_cover_a_node_of_a_tree": [
+        ("sum of intensities 10% smaller", "rng.uniform(1, 1.2)", "rng.uniform(0.8, 0.9)"),
+    ],
+    "test_renyi_curves": [
+        ("concave", "moments[1] <= (moments[0] + moments[2]) / 2 + 1e-9", "moments[1] >= (moments[0] + moments[2]) / 2 - 1e-9"),
+        ("divergence divided by the order", "moments[1] / (middle - 1)", "moments[1] / (middle - 1) ** 2"),
+        ("sum 1% smaller", "pytest.approx(log_moment(P, Q, order) + log_moment(R, S, order)", "pytest.approx(0.99 * log_moment(P, Q, order) + 0.99 * log_moment(R, S, order)"),
+        ("average of half the size", "special.logsumexp(parts, b=[share, 1 - share])", "special.logsumexp(parts, b=[share / 2, (1 - share) / 2])"),
+    ],
+    "test_sampled_renyi_curves_of_any_pair": [
+        ("one-sided curve", "max(log_moment(P, Q, n), log_moment(Q, P, n))", "log_moment(P, Q, n)"),
+        ("bound of nine tenths", "bound * (1 + 1e-9)", "0.9 * bound"),
+        ("second remove direction dropped", "b=[rho, 1 - rho]", "b=[1.0, 0.0]"),
+    ],
+    "test_renyi_add_is_at_most_remove": [
+        ("directions swapped", "at_most(add, remove)", "at_most(remove, add)"),
+    ],
+    "test_renyi_orders_of_mixtures": [
+        ("directions swapped", "add <= remove +", "remove <= add +"),
+    ],
     "test_mmcc_holds_for_adaptive_inputs": [
         ("epsilon of half the size", "math.exp(bound))", "math.exp(0.5 * bound))"),
         ("inputs twice as long", "averaged(entries, coins(rounds, q), inputs, sigma, ends)", "averaged(2 * entries, coins(rounds, q), inputs, sigma, ends)"),
@@ -500,10 +520,6 @@ _TABLE["test_conditional_composition.py"] = {
 }
 
 _TABLE["test_bin_statements.py"] = {
-    "test_adaptive_inputs_stay_below_the_pair": [
-        ("entries without their modulus", "modes(np.abs([[1, 0], [c, 1]]), 2)", "modes(np.array([[1, 0], [c, 1]]), 2)"),
-        ("bound 1% smaller", "bound = small(", "bound = 0.99 * small("),
-    ],
     "test_best_adaptive_inputs_of_three_bins_and_two_epochs": [
         ("entries without their modulus", "bound = pair(np.abs(C))", "bound = pair(signed)"),
         ("bound 10% smaller", "best <= bound.upper", "best <= 0.9 * bound.upper"),
@@ -514,27 +530,12 @@ _TABLE["test_bin_statements.py"] = {
         ("epochs add lengths", "matrices.identity(12), 2.0, 3, 4", "matrices.identity(12), 4.0, 3, 4"),
         ("directions swapped", "small(np.eye(3), 0.5, direction)", 'small(np.eye(3), 0.5, "add")'),
     ],
-    "test_never_worse_than_a_known_assignment": [
-        ("below the mildest assignment", "np.mean(fixed)", "min(fixed)"),
-    ],
     "test_example_with_a_negative_entry": [
         ("signs exchanged", "values[u * v]", "values[-u * v]"),
         ("modulus dropped", "np.abs([[1, 0], [-1, 1]])", "np.array([[1, 0], [-1, 1]])"),
     ],
-    "test_non_negative_inner_products_suffice_for_inputs_fixed_in_advance": [
-        ("bound 1% smaller", "small(modes(C, 2).T @ modes(C, 2), 0.5, d) for", "0.99 * small(modes(C, 2).T @ modes(C, 2), 0.5, d) for"),
-        ("opposed inputs are the worst", "(C[:, :, None] * g)", "(C[:, :, None] * np.sign(C.sum(axis=0))[:, None] * 1.2 * g)"),
-    ],
     "test_triangular_toeplitz_with_non_negative_inner_products_has_no_negative_entry": [
         ("inner products a little negative", "np.min(C.T @ C) >= 0", "np.min(C.T @ C) >= -0.1"),
-    ],
-    "test_every_entry_of_the_gram_matrix_pushes_upwards": [
-        ("downwards", "gram[i, l] + 0.01", "gram[i, l] - 0.01"),
-    ],
-    "test_floor_and_ceiling": [
-        ("floor from the lengths of the modes", "along = gram.mean(axis=1) / math.sqrt(gram.mean())", "along = np.sqrt(np.diag(gram))"),
-        ("ceiling from the mean length", "ceiling = np.mean([", "ceiling = min(["),
-        ("directions swapped", "floor.hockey_stick(epsilon, d)", "floor.hockey_stick(epsilon, 'remove')"),
     ],
     "test_floor_is_the_value_for_one_direction": [
         ("value 1% larger", "scalar.hockey_stick(0.5, d)", "1.01 * scalar.hockey_stick(0.5, d)"),
@@ -551,11 +552,6 @@ _TABLE["test_matrix_statements.py"] = {
         ("encoder dropped", "np.linalg.norm(shift) / sigma", "np.linalg.norm(contribution) / sigma"),
         ("mu 1% larger", "np.linalg.norm(shift) / sigma", "1.01 * np.linalg.norm(shift) / sigma"),
     ],
-    "test_budget_on_every_path_makes_the_loss_gaussian": [
-        ("variance 1 instead of 3", "/ math.sqrt(3)", "/ 1.0"),
-        ("mean 2% larger", "1.5 if present else -1.5", "1.53 if present else -1.53"),
-        ("directions swapped", "1.5 if present else -1.5", "-1.5 if present else 1.5"),
-    ],
     "test_budget_on_average_is_not_enough": [
         ("budget kept on every path", "math.sqrt(6) if v > 1 else 0.0", "math.sqrt(3)"),
         ("mu 1% larger", "gaussian.delta(2.0, 4.0), rel", "gaussian.delta(2.02, 4.0), rel"),
@@ -563,9 +559,6 @@ _TABLE["test_matrix_statements.py"] = {
     "test_every_encoder_has_a_triangular_twin": [
         ("another Gram matrix", "triangular(tall.T @ tall)", "triangular(tall.T @ tall + 0.01 * np.eye(7))"),
         ("every decoder is as good", "np.linalg.norm(other, axis=1) >= np.linalg.norm(causal, axis=1)", "np.linalg.norm(other, axis=1) <= np.linalg.norm(causal, axis=1)"),
-    ],
-    "test_equal_contributions_are_the_worst_for_non_negative_columns": [
-        ("bound 1% smaller", "sensitivity.pattern(encoder, rounds) +", "0.99 * sensitivity.pattern(encoder, rounds) +"),
     ],
     "test_opposite_contributions_are_worse_for_a_negative_entry": [
         ("equal contributions", "encoder @ [1, -1]", "encoder @ [1, 1]"),
@@ -627,21 +620,8 @@ _TABLE["test_monte_carlo_statements.py"] = {
         ("final delta 10% smaller", "together > final * (1 + 1e-9)", "together > 0.9 * final"),
         ("one sample is private", 'broken["one"] > 10', 'broken["one"] <= 10'),
     ],
-    "test_released_mechanisms_are_private_from_end_to_end": [
-        ("final delta of half the size", "worst() <= final", "worst() <= 0.5 * final"),
-        ("three samples are enough", "assert worst() > final", "assert worst() <= final"),
-    ],
-    "test_a_search_spends_what_it_may_get_wrong": [
-        ("maximum instead of the sum", "level + beta.sum() * (1 - level)", "max(level, beta.sum())"),
-        ("1% less", "spent <= allowed * (1 + 1e-12)", "spent <= 0.99 * allowed"),
-    ],
     "test_published_sample_sizes": [
         ("threshold 1% larger", "(threshold, 1e-5)", "(1.01 * threshold, 1e-5)"),
-    ],
-    "test_line_is_convex_and_its_integral_unbiased": [
-        ("remove 5% larger", "x.mean() - remove", "1.05 * x.mean() - remove"),
-        ("mean of the pieces without their squares", "np.exp(base + slopes**2 / 2)", "np.exp(base)"),
-        ("concave", "np.diff(along, 2, axis=0).min()", "np.diff(-along, 2, axis=0).min()"),
     ],
     "test_tuple_identity": [
         ("one bin more in the weight", "3.0**-kappa", "3.0 ** (1 - kappa)"),
@@ -655,17 +635,6 @@ _TABLE["test_monte_carlo_statements.py"] = {
     "test_capital_is_a_martingale": [
         ("mean 1% larger", "(values[i] - mean)", "(values[i] - 1.01 * mean)"),
         ("ruin of half the size", "ruin <= 1 / 1.2", "ruin <= 0.2 / 1.2"),
-    ],
-    "test_splitting_is_a_dilation": [
-        ("the two ends exchanged", "np.where(side, up, 1 - up)", "np.where(side, 1 - up, up)"),
-        ("slope dropped from the lower bound", "(f(t.sum()) + (t.sum() > strike) * (x.sum() - t.sum()))", "f(t.sum())"),
-    ],
-    "test_part_above_the_strike_in_closed_form": [
-        ("one bin instead of b", "(1 - p0**b)", "(1 - p0)"),
-        ("value 1% larger", "pytest.approx(direct", "pytest.approx(1.01 * direct"),
-    ],
-    "test_range_of_the_weights_by_enumeration": [
-        ("bound of half the size", "<= law.ratio", "<= 0.5 * law.ratio"),
     ],
 }
 
@@ -755,22 +724,6 @@ _TABLE["test_training_statements.py"] = {
 # ------------------------------------------------------------------ Renyi
 
 _TABLE["test_renyi_statements.py"] = {
-    "test_cumulant_is_convex_and_divergence_does_not_fall": [
-        ("concave", "np.diff(cumulant, n=2, axis=0)", "np.diff(-cumulant, n=2, axis=0)"),
-        ("divergence divided by the order", "cumulant / (orders - 1)[:, None]", "cumulant / (orders - 1)[:, None] ** 2"),
-    ],
-    "test_divergences_of_two_rounds_add": [
-        ("sum 1% smaller", "sum(parts), rtol", "0.99 * sum(parts), rtol"),
-        ("mildest second round", "worst = np.max(", "worst = np.min("),
-    ],
-    "test_shared_randomness_can_be_conditioned_on": [
-        ("average 1% smaller", "mixed <= average", "mixed <= 0.99 * average"),
-        ("concave", "mixed <= average * (1 + 1e-12)", "mixed >= average * (1 - 1e-12)"),
-    ],
-    "test_printed_prefactor_is_not_a_bound": [
-        ("bound 1% smaller", "truth.lower <= valid", "truth.lower <= 0.99 * valid"),
-        ("prefactor 1/(order - 1) is the printed one", "valid / 2", "valid"),
-    ],
     "test_binomial_expansion_of_the_remove_direction": [
         ("prefactor 1/order", "two, order) / (order - 1)", "two, order) / order"),
         ("directions swapped", "log_moment(0.7 * two + 0.3 * one, two, order)", "log_moment(two, 0.7 * two + 0.3 * one, order)"),
@@ -779,17 +732,9 @@ _TABLE["test_renyi_statements.py"] = {
         ("weight 1% smaller", "return 3 * (1 - q)", "return 2.97 * (1 - q)", "weight"),
         ("second term dropped", "rho * omega**order + (1 - rho) * y ** (1 - order) * omega_star**order", "omega**order", "above_tangent"),
     ],
-    "test_add_direction_is_below_the_two_remove_directions": [
-        ("second remove direction dropped", "right = rho * remove + (1 - rho) * exchanged", "right = remove"),
-        ("bound 1% smaller", "np.all(left <= right", "np.all(left <= 0.99 * right"),
-    ],
     "test_curvature_rises_with_the_order_from_a_square": [
         ("first term 1% smaller", "kappa = 3 * p *", "kappa = 2.97 * p *"),
         ("falls with the order", "low < high for", "low > high for"),
-    ],
-    "test_add_is_below_remove_for_any_mixture_at_orders_from_one_half": [
-        ("from order 1 on", "(order > 0.5)", "(order >= 1)"),
-        ("symmetry 1% off", "(order * other", "(1.01 * order * other"),
     ],
     "test_the_slides_rate_is_asymptotic": [
         ("factor 1/2 dropped", "(math.e - 1) / 2", "math.e - 1"),
@@ -799,16 +744,8 @@ _TABLE["test_renyi_statements.py"] = {
         ("value 1% larger", "pytest.approx(ours.upper", "pytest.approx(1.01 * ours.upper"),
         ("conversions exchanged", '>= theirs["exact, classic"] >= theirs["exact, improved"]', '>= theirs["exact, improved"] >= theirs["exact, classic"]'),
     ],
-    "test_factor_one_covers_both_directions_of_any_pair": [
-        ("one-sided curve", "max(log_moment(one, two, n), log_moment(two, one, n))", "log_moment(one, two, n)"),
-        ("bound 1% smaller", "both <= renyi", "both <= 0.99 * renyi"),
-    ],
     "test_one_sided_curve_is_not_enough": [
         ("two-sided curve", "log_moment(one, two, n) / (n - 1)", "max(log_moment(one, two, n), log_moment(two, one, n)) / (n - 1)"),
-    ],
-    "test_symmetric_pairs_at_every_order": [
-        ("directions swapped", '("add", "remove")', '("remove", "add")'),
-        ("sign of the gap", "gap > 0", "gap < 0"),
     ],
     "test_leading_term_for_small_rates": [
         ("factor 1/2 dropped", "order / 2 * 1e-12", "order * 1e-12"),
@@ -825,9 +762,6 @@ _TABLE["test_renyi_statements.py"] = {
     "test_points_of_both_figures": [
         ("bounds 1% larger", "pytest.approx(known", "pytest.approx(1.01 * known"),
         ("truth 1% larger", "pytest.approx(truth", "pytest.approx(1.01 * truth"),
-    ],
-    "test_general_bound_lies_above_the_exact_curve": [
-        ("constants swapped", "for c in (1, 3)", "for c in (3, 1)"),
     ],
 }
 
@@ -1040,44 +974,14 @@ _TABLE["test_accountant_theorems.py"] = {
         ("period 1% larger", "epsilon + m * period", "epsilon + 1.01 * m * period"),
         ("bound on the aliases of half the size", "0 < excess <= above + below", "0 < excess <= 0.5 * (above + below)"),
     ],
-    "test_posterior_moments": [
-        ("largest shift 1% smaller", "largest * mean", "0.99 * largest * mean"),
-        ("variance bound of a quarter", "variance.max() <= mixture.variance_bound", "variance.max() <= 0.25 * mixture.variance_bound"),
-    ],
     "test_strip": [
         ("kappa of half", "kappa = tau * tau / 2", "kappa = tau * tau / 4"),
         ("kappa of a quarter", "kappa = tau * tau / 2", "kappa = tau * tau / 8"),
-    ],
-    "test_trapezoid_error": [
-        ("twice the exponent", "math.expm1(2 * math.pi * tau / step)", "math.expm1(4 * math.pi * tau / step)"),
-        ("growth off the line dropped", "exponent = tau * tau / 2 + frequency", "exponent = -tau * tau / 2 - frequency"),
-    ],
-    "test_truncation_bounds": [
-        ("rise over an interval 1% smaller", "s2 * length**2 / 4", "s2 * length**2 / 4.04"),
-        ("frequency squared", "outside + total / y + 1e-9", "outside + total / (y * y) + 1e-9"),
-        ("half of the cut sum", "psi(y) <= sum_value +", "psi(y) <= 0.5 * sum_value +"),
-    ],
-    "test_taking_out_the_bulk": [
-        ("power of the bulk kept", "(sharp + flat) ** rounds - flat**rounds", "(sharp + flat) ** rounds"),
-        ("number of rounds dropped", "rounds * np.abs(sharp)", "np.abs(sharp)"),
-        ("bulk dropped", "delta(left, e) + delta(bulk, e)", "delta(left, e)"),
     ],
     "test_errors_of_the_two_parts": [
         ("number of rounds dropped", "float(rounds @ (off_sharp / most))", "float((off_sharp / most).sum())"),
         ("errors of the bulk without it", "+ share * float(rounds @ (off_flat / most))", "+ share * float((off_flat / most).sum())"),
         ("bound of half the size", "bound = product(most)", "bound = 0.5 * product(most)"),
-    ],
-    "test_chords_raise_the_curve": [
-        ("ends exchanged", "[masses * low, masses * high]", "[masses * high, masses * low]", "chords"),
-        ("1% of the upper mass left below", "masses * low, masses * high]", "masses * (low + 0.01 * high), masses * 0.99 * high]", "chords"),
-    ],
-    "test_tangents_lower_the_curve": [
-        ("transfers 1% smaller", "final[:-1] -= up[1:] / math.expm1(step)", "final[:-1] -= 0.99 * up[1:] / math.expm1(step)", "tangents"),
-        ("curve rises", "np.all(curve(at, final, ORDERS) <= reference", "np.all(curve(at, final, ORDERS) >= reference"),
-    ],
-    "test_moving_mass_up_and_down": [
-        ("directions swapped", "losses + shift", "losses - shift"),
-        ("mass under Q not kept", "losses - shift, masses * np.exp(-shift)", "losses - shift, masses * np.exp(shift)"),
     ],
     "test_wrap_around": [
         ("weights of the shifts dropped", "math.exp(c * m * points * step) *", "1.0 *"),
@@ -1086,6 +990,10 @@ _TABLE["test_accountant_theorems.py"] = {
 }
 
 _TABLE["test_lattice.py"] = {
+    "test_what_is_left_out_is_bounded": [
+        ("bound below delta", "math.log(delta) <= bound < 0", "bound < math.log(delta)"),
+        ("rounds forgotten", "rounds * one.losses()[0]", "one.losses()[0]"),
+    ],
     "test_runs_with_a_large_loss_are_summed_without_the_others": [
         ("split at twice the loss", "one.index_above(solver.split)", "one.index_above(2 * solver.split)"),
         ("delta 1% larger", "direct = above @ value", "direct = 1.01 * (above @ value)"),

@@ -74,13 +74,14 @@ def test_parity_of_laws(laws, alpha):
 
 
 @examples(60)
-@given(discrete(6, most=4), orders, seeds)
-def test_adaptive_rounds_are_dominated_by_the_product(laws, alpha, seed):
-    """[C-7] (i) Three rounds, each showing a part of its pair that depends on what came before."""
+@given(discrete(6, most=4), orders, seeds, st.booleans())
+def test_adaptive_rounds_are_dominated_by_the_product(laws, alpha, seed, whole):
+    """[C-7] (i) Three rounds, each showing its pair, or a part of it that depends on what came before."""
     rng, pairs = np.random.default_rng(seed), (laws[:2], laws[2:4], laws[4:])
     run, bound = (np.ones((2, 1)), np.ones((2, 1)))
     for pair in pairs:
-        shown = np.stack([pair @ channel(rng, pair.shape[1]) for _ in range(run.shape[1])], axis=1)
+        kernels = [np.eye(pair.shape[1]) if whole else channel(rng, pair.shape[1]) for _ in range(run.shape[1])]
+        shown = np.stack([pair @ kernel for kernel in kernels], axis=1)
         run = (run[:, :, None] * shown).reshape(2, -1)
         bound = np.stack([np.kron(b, p) for b, p in zip(bound, pair)])
     for first, second in ((0, 1), (1, 0)):
@@ -132,8 +133,7 @@ def test_close_mechanisms_have_close_curves(laws, share, epsilon):
 
 @examples(60)
 @given(
-    st.integers(2, 8).flatmap(lambda k: discrete(k + 1)),
-    logs(1e-3, 5.0),
+    st.integers(2, 8).flatmap(lambda k: discrete(k + 1)), logs(1e-3, 5.0),
     st.one_of(st.none(), logs(1e-9, 0.5)),
 )
 def test_black_box_lemma(laws, epsilon, sharp):
@@ -201,15 +201,8 @@ def gradients(rng, ends, rounds, ordinary, group, others=None):
 
 @examples(40)
 @given(
-    st.integers(0, 2),
-    st.integers(1, 3),
-    st.integers(1, 2),
-    rates,
-    noises,
-    epsilons,
-    directions,
-    st.booleans(),
-    seeds,
+    st.integers(0, 2), st.integers(1, 3), st.integers(1, 2), rates, noises, epsilons, directions,
+    st.booleans(), seeds,
 )
 def test_poisson_groups_are_dominated(ordinary, k, rounds, q, sigma, epsilon, direction, alike, seed):
     """[G-3.1] Gradients of any sign that follow the outputs; every batch enumerated."""
@@ -225,15 +218,8 @@ def test_poisson_groups_are_dominated(ordinary, k, rounds, q, sigma, epsilon, di
 
 @examples(25)
 @given(
-    st.integers(1, 4),
-    st.integers(1, 4),
-    st.integers(1, 2),
-    st.integers(1, 2),
-    noises,
-    epsilons,
-    directions,
-    st.booleans(),
-    seeds,
+    st.integers(1, 4), st.integers(1, 4), st.integers(1, 2), st.integers(1, 2), noises, epsilons, directions,
+    st.booleans(), seeds,
 )
 def test_groups_in_fixed_batches_are_dominated(
     ordinary, size, k, rounds, sigma, epsilon, direction, alike, seed
@@ -251,12 +237,7 @@ def test_groups_in_fixed_batches_are_dominated(
 
 @examples(30)
 @given(
-    st.integers(1, 3),
-    st.integers(1, 2),
-    logs(1e-2, 1),
-    logs(0.5, 5),
-    st.floats(0, 2),
-    directions,
+    st.integers(1, 3), st.integers(1, 2), logs(1e-2, 1), logs(0.5, 5), st.floats(0, 2), directions,
     st.booleans(),
 )
 def test_both_group_theorems_are_attained(k, size, q, sigma, epsilon, direction, fixed):
@@ -280,15 +261,7 @@ def test_both_group_theorems_are_attained(k, size, q, sigma, epsilon, direction,
 
 
 @examples(40)
-@given(
-    rates,
-    noises,
-    epsilons,
-    st.floats(-1, 1),
-    st.floats(-1, 1),
-    directions,
-    st.booleans(),
-)
+@given(rates, noises, epsilons, st.floats(-1, 1), st.floats(-1, 1), directions, st.booleans())
 def test_zero_out_of_fixed_batches_stays_below_shift_two(p, sigma, epsilon, mine, other, direction, opposed):
     """[C-4] (ii) One round, given the rest of the batch."""
     if opposed:
@@ -407,50 +380,9 @@ def test_remove_is_the_larger_direction_of_any_mixture(parts, epsilon):
     assert at_most(remove, add)
 
 
-def interval(low, high):
-    """Probability of [low, high], seen from the nearer tail, where ndtr keeps its digits."""
-    return special.ndtr(high) - special.ndtr(low) if low + high < 0 else special.ndtr(-low) - special.ndtr(-high)
-
-
-def signed_stick(shifts, weights, epsilon, direction):
-    """Closed form for shifts of both signs: the loss is convex, so its level sets are intervals."""
-    sign = 1 if direction == "remove" else -1
-    loss = lambda x: special.logsumexp(np.log(weights) + shifts * x - shifts**2 / 2)
-    slope = lambda x: float(special.softmax(np.log(weights) + shifts * x - shifts**2 / 2) @ shifts)
-    low, high = -100.0, 100.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (low, middle) if slope(middle) > 0 else (middle, high)
-    bottom, ends = high, []
-    for far in (-100.0, 100.0):
-        inside, outside = bottom, far
-        for _ in range(100):
-            middle = (inside + outside) / 2
-            inside, outside = (inside, middle) if loss(middle) > sign * epsilon else (middle, outside)
-        ends.append(outside)
-    if loss(bottom) >= sign * epsilon:
-        ends = [bottom, bottom]
-    tails = lambda m: special.ndtr(ends[0] - m) + special.ndtr(m - ends[1])
-    between = lambda m: interval(ends[0] - m, ends[1] - m)
-    event = tails if direction == "remove" else between
-    with_it, without = float(weights @ [event(m) for m in shifts]), float(event(0.0))
-    first, second = ordered(with_it, without, direction)
-    return first - math.exp(epsilon) * second, first
-
-
-@examples(15)
-@given(seeds, st.integers(1, 5), logs(0.05, 5), st.floats(0, 6))
-def test_remove_is_the_larger_direction_with_shifts_of_both_signs(seed, count, size, epsilon):
-    """[C-9m] One dimension, any signs."""
-    rng = np.random.default_rng(seed)
-    shifts, weights = rng.normal(0, size, count), rng.dirichlet(np.ones(count)) + 1e-300
-    (remove, _), (add, mass) = (signed_stick(shifts, weights, epsilon, d) for d in DIRECTIONS)
-    assert add <= remove + 1e-12 * mass
-
-
 @examples(10)
 @given(
-    logs(0.3, 8), st.floats(0, 4), directions, seeds, st.sampled_from([(1.0, 1.5), (2.0, 2.2), (4.0, 3.0)])
+    logs(0.3, 8), st.floats(0, 4), directions, seeds, st.sampled_from([(1.0, 1.5), (2.0, 2.2), (4.0, 3.0)]),
 )
 def test_hidden_slots(sigma, epsilon, direction, seed, tail):
     """[M-5.1] (iii) Three slots with chances of at most a half cost less than two equal ones; both more than the mean."""

@@ -11,7 +11,7 @@ from scipy import special, stats
 from scipy.optimize import brentq
 
 import dplib
-from dplib import accounting, encoder_baselines, gaussian, matrices, optimize, utility
+from dplib import accounting, gaussian, matrices, optimize, utility
 from dplib.mixtures import Mixture
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(400)
@@ -62,14 +62,6 @@ def test_slope_of_delta_by_every_entry(epsilon):
             assert rise == pytest.approx(math.exp(epsilon) * density * np.sum(pi * change) / 2, rel=1e-5)
 
 
-def test_density_on_the_border_is_that_of_the_loss():
-    """[N-grad] (i): alpha f_Y(epsilon) = d^2 delta / d epsilon^2 - d delta / d epsilon, the density of the loss."""
-    gram, epsilon, h = table(0.4) / 1.5, 0.6, 1e-3
-    low, middle, high = (delta_of(gram, epsilon + k * h) for k in (-1, 0, 1))
-    density = (high - 2 * middle + low) / h**2 - (high - low) / (2 * h)
-    assert math.exp(epsilon) * border(gram, epsilon)[0] == pytest.approx(density, rel=1e-4)
-
-
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0, 16.0])
 def test_slope_of_the_noise(epsilon):
     """[N-grad] (ii): d ln sigma = <Pi, d Gamma> / (2 <Pi, Gamma>), against the noise solved for again."""
@@ -88,17 +80,6 @@ def test_table_of_posteriors():
         assert pi.sum() == pytest.approx(1)
         traces.append(np.trace(pi))
     assert 0.5 <= traces[0] < 0.5001 and np.all(np.diff(traces) > 0) and 0.999 < traces[-1] <= 1
-
-
-def test_library_has_the_same_slope():
-    """[N-grad] `optimize.noise_slope`, by lines, against quadrature: two batches, one epoch."""
-    c = 0.4
-    sigma, slope = optimize.noise_slope(np.array([1.0, c]), epsilon=1.0, delta=1e-5, batches_per_epoch=2)
-    gram = table(c)
-    exact = noise_of(gram, 1.0, 1e-5)
-    pi = border(gram / exact**2, 1.0)[1]
-    by_c = exact * np.sum(pi * np.array([[2 * c, 1.0], [1.0, 0.0]])) / (2 * np.sum(pi * gram))
-    assert sigma == pytest.approx(exact, rel=2e-3) and slope[1] == pytest.approx(by_c, rel=0.02)
 
 
 @pytest.mark.parametrize("batches, epochs", [(2, 1), (3, 2), (4, 4), (8, 8)])
@@ -198,14 +179,3 @@ def test_scaled_rows_beat_the_best_toeplitz_encoder():
     mechanism = dplib.BallsInBins(encoder, 1.0, 8, 8)
     proved, _ = mechanism.certified(1.0, 1e-5, samples=2**14)
     assert utility.rmse(encoder, proved.noise_multiplier) < 0.96 * run.objective
-
-
-def test_known_batches_are_the_limit_of_large_epsilon():
-    """[N-grad] At epsilon 64 the encoder for known batches loses less than 0.1% under balls in bins, at 1 over 5%."""
-    known = encoder_baselines.without_amplification(64, batches_per_epoch=8)
-    target = {"delta": 1e-5, "batches_per_epoch": 8, "epochs": 8}
-    excess = {}
-    for epsilon in (1.0, 64.0):
-        noise = dplib.calibrate(dplib.BallsInBins(known, 1.0, 8, 8), epsilon=epsilon, delta=1e-5).noise_multiplier
-        excess[epsilon] = utility.rmse(known, noise) / optimize.optimize("toeplitz", epsilon=epsilon, **target).objective
-    assert excess[64.0] < 1.001 and excess[1.0] > 1.05

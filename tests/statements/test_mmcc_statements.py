@@ -1,7 +1,6 @@
 """Statements of chapter 12: MMCC, the splitting lemma, tail bounds on sums, pools."""
 
 import math
-from itertools import product
 
 import numpy as np
 import pytest
@@ -13,26 +12,10 @@ from dplib.lessons import truth
 DIRECTIONS = ("remove", "add")
 
 
-def subsets(n):
-    return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(float)
-
-
-def posterior(above, past, q, sigma):
-    """All sets of columns and their probabilities, given the rows above."""
-    sets = subsets(above.shape[1])
-    log = sets.sum(axis=1) * special.logit(q)
-    log -= np.sum((past - sets @ above.T) ** 2, axis=1) / (2 * sigma**2)
-    return sets, special.softmax(log)
-
-
 def intensities(above, past, q, sigma):
     """-ln(1 - probability) of each column if no other took part."""
     evidence = (past @ above - np.sum(above**2, axis=0) / 2) / sigma**2
     return np.logaddexp(0, special.logit(q) + evidence)
-
-
-def survival(values, weights, thresholds):
-    return (weights * (values >= thresholds[:, None] - 1e-9)).sum(axis=1)
 
 
 # ------------------------------------------------------------------ the algorithm
@@ -130,71 +113,7 @@ def test_splitting_lemma():
     assert shortfall(z + high, -z - rng.exponential(1, n)).max() <= stats.norm.cdf(-z)
 
 
-def test_split_row_dominates_the_listed_one():
-    """[A-10] The library's law of a row against all sets of coins: never below, less than a per mille above."""
-    encoder = matrices.optimal_counting(8)
-    sigma, q = 3 * encoder.column_norms()[0], 1 / 8
-    chances = conditional.published_tail(encoder, sigma, q, 1e-3)[-1]
-    sets = subsets(8)
-    weights = np.prod(np.where(sets == 1, chances, 1 - chances), axis=1)
-    listed = mixtures.Mixture(sets @ encoder.entries()[-1], weights, sigma)
-    [rows] = conditional.rows(encoder, sigma, q, 1e-3, "published")
-    for epsilon, direction in product((0.1, 0.5), DIRECTIONS):
-        ratio = rows.pairs[-1][0].hockey_stick(epsilon, direction) / listed.hockey_stick(epsilon, direction)
-        assert -1e-9 <= ratio - 1 < 1e-3
-
-
-@pytest.mark.parametrize("c", [0.7, 3.0])
-def test_joint_tail_keeps_its_share(c):
-    """[A-11] The exact tail of the evidence, over all sets of coins, is below its share for each pair."""
-    T, q, delta_1 = 8, 1 / 8, 1e-2
-    encoder = matrices.optimal_counting(T)
-    entries, sigma = encoder.entries(), c * encoder.column_norms()[0]
-    sets = subsets(T)
-    law = q ** sets.sum(axis=1) * (1 - q) ** (T - sets.sum(axis=1))
-    tail = delta_1 / (T * (T - 1) // 2)
-    xi = np.geomspace(0.05, 100, 2000)
-    for r, j in zip(*np.nonzero(np.tri(T, k=-1))):
-        inner = entries[:r].T @ entries[:r] / sigma**2
-        coins = np.log1p(q * np.expm1(np.minimum(xi[:, None] * inner[j], 600))).sum(axis=1)
-        bound = ((xi * (xi - 1) / 2 * inner[j, j] + coins - math.log(tail)) / xi).min()
-        mean = sets @ inner[j] - inner[j, j] / 2
-        assert law @ stats.norm.sf((bound - mean) / math.sqrt(inner[j, j])) < tail
-
-
 # ------------------------------------------------------------------ sums instead of terms
-
-
-def test_cumulative_intensities_dominate_the_posterior():
-    """[A-12] Any past, random non-increasing encoders: compound Poisson from observed sums is stochastically larger."""
-    rng, n = np.random.default_rng(2), 6
-    for _ in range(150):
-        f = np.sort(rng.exponential(1, n))[::-1]
-        above = matrices.toeplitz(f).entries()[:-1, :-1]
-        q, sigma = rng.uniform(0.02, 0.5), f[0] * rng.uniform(0.7, 4)
-        past = rng.normal(1, 1.5, n - 1) * f[0]
-        found, law = posterior(above, past, q, sigma)
-        cumulative = np.cumsum(intensities(above, past, q, sigma)[::-1])
-        cut = int(rng.integers(1, n - 1))
-        rates = np.diff(cumulative[[cut - 1, -1]], prepend=0.0)
-        counts = np.arange(16)
-        values = np.add.outer(f[1] * counts, f[cut + 1] * counts).ravel()
-        weights = np.outer(*(stats.poisson.pmf(counts, rate) for rate in rates)).ravel()
-        old = found @ f[:0:-1]
-        gap = survival(old, law, old) - survival(values, weights, old)
-        assert gap.max() <= 1 - weights.sum() + 1e-12
-
-
-def test_equal_coins_dominate_in_a_tree():
-    """[A-12] Any past of a tree: the binomial with the same sum of intensities is stochastically larger."""
-    rng, entries = np.random.default_rng(3), matrices.binary_tree(4).entries()
-    for _ in range(150):
-        q, sigma, past = rng.uniform(0.02, 0.6), rng.uniform(0.5, 4), rng.normal(1, 2, 6)
-        found, law = posterior(entries[:-1], past, q, sigma)
-        total = intensities(entries[:-1], past, q, sigma).sum()
-        counts = np.arange(5)
-        exact = survival(found.sum(axis=1), law, counts)
-        assert np.all(exact <= stats.binom.sf(counts - 1, 4, -np.expm1(-total / 4)) + 1e-12)
 
 
 def test_binomials_in_groups_are_false_with_cumulative_bounds():
@@ -203,61 +122,7 @@ def test_binomials_in_groups_are_false_with_cumulative_bounds():
     assert 0.15 < both < stats.poisson.sf(1, 1.0)
 
 
-@pytest.mark.parametrize("c, present", list(product((1.0, 3.0), (True, False))))
-def test_toeplitz_sums_keep_their_budget(c, present):
-    """[A-12] Simulated runs: the library's bounds on cumulative intensities fail less often than allowed."""
-    T, q, delta_1, runs = 16, 1 / 8, 0.2, 2000
-    encoder, rng = matrices.optimal_counting(T), np.random.default_rng(4)
-    entries, sigma = encoder.entries(), c * encoder.column_norms()[0]
-    [rows] = conditional.rows(encoder, sigma, q, delta_1, "aggregated")
-    none = np.array([float(m.probabilities[m.shifts == 0].sum()) for m, _ in rows.pairs])
-    limit = -np.log(none / (1 - q))
-    coins = (rng.random((runs, T)) < q) & present
-    y = coins @ entries.T + sigma * rng.standard_normal((runs, T))
-    bad, evidence = np.zeros(runs, bool), np.zeros((runs, T))
-    for r in range(1, T):
-        evidence += (2 * y[:, [r - 1]] * entries[r - 1] - entries[r - 1] ** 2) / (2 * sigma**2)
-        rates = np.logaddexp(0, special.logit(q) + evidence[:, r - 1 :: -1])
-        bad |= np.any(np.cumsum(rates, axis=1) > limit[1 : r + 1] + 1e-9, axis=1)
-    assert bad.mean() < delta_1
-
-
 # ------------------------------------------------------------------ pools
-
-
-def tree_sums(T, q, sigma, runs, rng, present):
-    """For each height the sums of intensities before its nodes are released, shape (runs, nodes)."""
-    number = ((rng.random((runs, T)) < q) & present).astype(float)
-    evidence, found = np.zeros((runs, T)), []
-    while number.shape[1] > 1:
-        y = number + sigma * rng.standard_normal(number.shape)
-        evidence += np.repeat((2 * y - 1) / (2 * sigma**2), T // number.shape[1], axis=1)
-        number = number[:, ::2] + number[:, 1::2]
-        rates = np.logaddexp(0, special.logit(q) + evidence)
-        found.append(rates.reshape(runs, number.shape[1], -1).sum(axis=2))
-    return found
-
-
-def levels(encoder, sigma, q, delta_1, tail):
-    """For each height above the leaves the bounds on the sums of intensities, sorted."""
-    [rows] = conditional.rows(encoder, sigma, q, delta_1, tail)
-    each = [-math.log(float(m.probabilities[0])) for m, count in rows.pairs for _ in range(int(count))]
-    sizes = [encoder.columns >> h for h in range(encoder.columns.bit_length())]
-    return [np.sort(part) for part in np.split(np.array(each), np.cumsum(sizes)[:-1])][1:]
-
-
-@pytest.mark.parametrize("tail, tag", [("aggregated", "A-12"), ("pooled", "A-13")])
-def test_levels_of_a_tree_keep_their_budget(tail, tag):
-    """[A-12], [A-13] Sorted sums of intensities lie below the sorted levels in all but delta_1 of the runs."""
-    T, q, sigma, delta_1 = 32, 1 / 8, 2 * math.sqrt(6), 0.2
-    bounds = levels(matrices.binary_tree(T), sigma, q, delta_1, tail)
-    for present in (True, False):
-        sums = tree_sums(T, q, sigma, 4000, np.random.default_rng(5), present)
-        bad = [np.any(np.sort(s, axis=1) > b, axis=1) for s, b in zip(sums, bounds)]
-        share = np.any(bad, axis=0).mean()
-        assert share < delta_1
-        if present:
-            assert share > delta_1 / 10, "so loose a bound would not be noticed if it were wrong"
 
 
 def test_smallest_unused_member_never_runs_out():
@@ -276,79 +141,3 @@ def test_smallest_unused_member_never_runs_out():
         assert served == fits
         tried[int(fits)] += 1
     assert min(tried) > 50
-
-
-def test_order_of_a_pool_does_not_matter():
-    """[A-13] Three pairs in an order that depends on the past: equal to the product, less where rows are blurred."""
-    rng = np.random.default_rng(7)
-
-    def run(members, blur, first, after, alpha, past=(), u=1.0, v=1.0, used=()):
-        if len(used) == 3:
-            return max(u - alpha * v, 0.0)
-        left = [i for i in range(3) if i not in used]
-        i = left[(first, after[past[0]] if past else 0, 0)[len(past)]]
-        p, q = members[i] @ blur(past)
-        return sum(
-            run(members, blur, first, after, alpha, past + (x,), u * p[x], v * q[x], used + (i,)) for x in range(2)
-        )
-
-    for _ in range(20):
-        members, alpha = rng.dirichlet(np.ones(2), size=(3, 2)), math.exp(rng.uniform(-1, 1.5))
-        P, Q = (np.einsum("i,j,k->ijk", *members[:, side]) for side in (0, 1))
-        whole, channels = np.maximum(P - alpha * Q, 0).sum(), {}
-        blur = lambda past: channels.setdefault(past, rng.dirichlet([1, 1], 2))  # noqa: B023
-        for first, after in product(range(3), product(range(2), repeat=2)):
-            exact = run(members, lambda past: np.eye(2), first, after, alpha)
-            assert exact == pytest.approx(whole, abs=1e-14)
-            assert run(members, blur, first, after, alpha) <= whole + 1e-14
-
-
-def test_bad_pasts_of_a_pool_cost_their_mass():
-    """[A-13] Members in an order that follows the past, wild rounds after bad pasts: product and mass of the bad pasts."""
-    rng, charged = np.random.default_rng(8), 0
-
-    def run(members, alpha, past, u, v, used, bad):
-        """(hockey stick, mass of the pasts at which it goes bad) from here on."""
-        if len(past) == 3:
-            return max(u - alpha * v, 0.0), 0.0
-        goes_bad = not bad and bool(past) and rng.random() < 0.25
-        i = rng.choice([i for i in range(3) if i not in used])
-        p, q = rng.dirichlet(np.full(3, 0.2), size=2) if bad or goes_bad else members[i]
-        parts = [run(members, alpha, (*past, x), u * p[x], v * q[x], (*used, i), bad or goes_bad) for x in range(3)]
-        return sum(h for h, _ in parts), (u if goes_bad else 0.0) + sum(m for _, m in parts)
-
-    for _ in range(150):
-        members, alpha = rng.dirichlet(np.full(3, 0.5), size=(3, 2)), math.exp(rng.uniform(-1, 2))
-        P, Q = (np.einsum("i,j,k->ijk", *members[:, side]) for side in (0, 1))
-        whole = np.maximum(P - alpha * Q, 0).sum()
-        value, bad_mass = run(members, alpha, (), 1.0, 1.0, (), False)
-        assert value <= whole + bad_mass + 1e-12
-        charged += value > whole + 0.1 * bad_mass
-    assert charged > 30
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("leaves, c, q", [(4, 6.0, 0.25), (8, 10.0, 0.125), (16, 20.0, 0.0625), (64, 10.0, 1 / 64)])
-def test_pooled_bounds_against_the_truth(leaves, c, q, direction):
-    """[A-13] At the epsilon of the pooled bound the true delta, by the recursion over nodes, is at most delta."""
-    encoder = matrices.binary_tree(leaves)
-    sigma = c * math.sqrt(math.log2(leaves) + 1)
-    exact = truth.tree(encoder, sigma, q, samples=1024)
-    for delta in (1e-3, 1e-5):
-        bound = MatrixMechanism(encoder, sigma, q, tail_bound="pooled", tail_share=0.1).epsilon(delta, direction).upper
-        found = exact.delta(bound, direction)
-        assert found.value - 4 * found.standard_error <= delta
-        # Not idle: for sixteen leaves most of delta is there.
-        assert found.value > 0.4 * delta or leaves != 16 or direction == "add"
-
-
-def test_bounds_of_a_tree_in_order():
-    """[A-12], [A-13] Truth below pooled below aggregated below published; within 1.2 of the truth at 256 leaves."""
-    encoder = matrices.binary_tree(256)
-    found = [
-        MatrixMechanism(encoder, 30.0, 1 / 256, tail_bound=tail, tail_share=share).epsilon(1e-6, "remove").upper
-        for tail, share in (("pooled", 0.1), ("aggregated", 0.1), ("published", 0.5))
-    ]
-    exact = truth.tree(encoder, 30.0, 1 / 256, samples=1024).epsilon(1e-6, "remove").value
-    assert exact < found[0] < found[1] < 0.7 * found[2]
-    assert found[0] < 1.2 * exact

@@ -28,19 +28,6 @@ def _deltas(epsilon, modes=MODES):
     return np.sum(q * np.maximum(ratio - alpha, 0)), np.sum(q * np.maximum(1 - alpha * ratio, 0))
 
 
-def _random_gram(bins, rng):
-    a = np.abs(rng.standard_normal((bins, rng.integers(1, 5))))
-    own, shared = rng.choice([0.0, 1.0, 5.0], size=2)
-    gram = a @ a.T + own * np.eye(bins) + shared
-    return rng.choice([0.05, 0.3, 1.0, 3.0]) * gram / np.diag(gram).mean()
-
-
-def _compositions(total, parts):
-    if parts == 1:
-        return [(total,)]
-    return [(i, *rest) for i in range(total + 1) for rest in _compositions(total - i, parts - 1)]
-
-
 def test_estimator_needs_the_gram_matrix_only():
     """[N-MC] b normals with covariance Gamma give the same mean as the grid, in both directions."""
     rng, runs, epsilon = np.random.default_rng(1), 400_000, 0.5
@@ -127,105 +114,12 @@ def test_verified_release_is_private():
     assert wrongly["a quarter"] > 0 and wrongly["one"] > 50 and broken["one"] > 10
 
 
-def test_released_mechanisms_are_private_from_end_to_end(monkeypatch):
-    """[N-2.1] `release` on claims that are up to three times too small: how often it accepts, times the truth."""
-    from dplib import gaussian, montecarlo
-
-    final, gram = 0.02, np.ones((1, 1))
-
-    def worst():
-        """The largest delta of the procedure over the claims, from 40 seeds each."""
-        values = []
-        for true in (0.7 * final, 1.1 * final, 2 * final, 3 * final):
-            epsilon = gaussian.epsilon(1.0, true)
-            accepted = [bool(montecarlo.release(gram, epsilon, final, seed=seed)) for seed in range(40)]
-            values.append(np.mean(accepted) * true)
-        return max(values)
-
-    assert 0.5 * final < worst() <= final
-    monkeypatch.setattr(montecarlo, "verification_samples", lambda threshold, final: 3)
-    assert worst() > final
-
-
-def test_a_search_spends_what_it_may_get_wrong():
-    """[N-2.1s] Random orders, tests and mechanisms: at most level + beta (1 - level), and some reach it."""
-    rng, largest = np.random.default_rng(21), 0.0
-    for _ in range(2000):
-        tries, level = int(rng.integers(1, 6)), 10 ** rng.uniform(-3, -0.5)
-        beta = rng.dirichlet(np.ones(tries)) * 10 ** rng.uniform(-3, -0.3)
-        # Two answers: 1 with probability delta_i or 0. So at epsilon = 0 the divergence is delta_i.
-        delta = np.where(rng.random(tries) < 0.5, rng.uniform(level, 1, tries), rng.uniform(0, level, tries))
-        if rng.random() < 0.3:
-            delta = np.where(delta > level, 1.0, level)
-        accepted = np.where(delta > level, beta * rng.choice([1.0, 0.5], tries), rng.choice([1.0, 0.7], tries))
-        laws, left = {0: {"refused": 1.0}, 1: {"refused": 1.0}}, 1.0
-        for i in range(tries):
-            for world, one in ((0, delta[i]), (1, 0.0)):
-                laws[world][i, 1] = left * accepted[i] * one
-                laws[world][i, 0] = left * accepted[i] * (1 - one)
-            left *= 1 - accepted[i]
-        laws[0]["refused"] = laws[1]["refused"] = left
-        spent = sum(max(laws[0][key] - laws[1][key], 0.0) for key in laws[0])
-        allowed = level + beta.sum() * (1 - level)
-        assert spent <= allowed * (1 + 1e-12)
-        largest = max(largest, (spent - max(level, beta.sum())) / min(level, beta.sum()))
-    assert largest > 0.5  # more than the maximum of the two: what is true of one claim is not true of a search
-
-
 def test_published_sample_sizes():
     """[N-2.1] 5.4e7, 2.2e8 and 9.1e8 samples for thresholds 8, 9 and 9.5 millionths."""
     from dplib import montecarlo
 
     for threshold, published in ((8e-6, 5.4e7), (9e-6, 2.2e8), (9.5e-6, 9.1e8)):
         assert montecarlo.verification_samples(threshold, 1e-5) == pytest.approx(published, rel=0.02)
-
-
-def test_line_is_convex_and_its_integral_unbiased():
-    """[A-17] Y is convex and increasing along modes; both line estimators have the grid's mean."""
-    rng, runs, epsilon = np.random.default_rng(3), 40_000, 1.0
-    remove, add = _deltas(epsilon)
-    centres = np.array([3.0 * m / np.linalg.norm(m) for m in (*MODES, MODES.sum(axis=0))])
-    which = np.arange(runs) % len(centres)
-    v = centres[which] / 3.0
-    perp = rng.standard_normal((runs, 2))
-    perp -= np.sum(perp * v, axis=1, keepdims=True) * v
-    line = lambda t: np.log(_ratio(perp + t * v))
-    along = np.stack([line(t) for t in np.linspace(-4, 8, 25)])
-    assert np.diff(along, axis=0).min() >= 0 and np.diff(along, 2, axis=0).min() > -1e-12
-
-    def crossing(level):
-        low, high = np.full((runs, 1), -60.0), np.full((runs, 1), 60.0)
-        for _ in range(60):
-            middle = (low + high) / 2
-            above = line(middle)[:, None] > level
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
-        return high[:, 0]
-
-    tail = stats.norm.sf(crossing(epsilon) - 3.0)
-    u = perp + (3.0 + stats.norm.isf(tail * rng.random(runs)))[:, None] * v
-    weight = np.mean(np.exp(u @ centres.T - 4.5), axis=1)
-    x = tail * (_ratio(u) - math.exp(epsilon)) / weight
-    assert abs(x.mean() - remove) < 4 * x.std() / math.sqrt(runs)
-
-    own, perp_own = v, perp
-    v = np.broadcast_to(MODES[0] / np.linalg.norm(MODES[0]), v.shape)  # the same direction for every law
-    inside = np.sum(centres[which] * v, axis=1)
-    perp = centres[which] + rng.standard_normal((runs, 2))
-    perp -= np.sum(perp * v, axis=1, keepdims=True) * v
-    tail = stats.norm.sf(crossing(epsilon) - inside)
-    u = perp + (inside + stats.norm.isf(tail * rng.random(runs)))[:, None] * v
-    weight = np.mean(np.exp(u @ centres.T - 4.5), axis=1)
-    x = tail * (_ratio(u) - math.exp(epsilon)) / weight
-    assert abs(x.mean() - remove) < 4 * x.std() / math.sqrt(runs)
-
-    v, perp = own, perp_own
-    slopes, base = v @ MODES.T, perp @ MODES.T - np.diag(GRAM) / 2
-    t = crossing(-epsilon)[:, None]
-    pieces = np.exp(base + slopes**2 / 2) * special.ndtr(t - slopes)
-    x = special.ndtr(t[:, 0]) - math.exp(epsilon) * pieces.mean(axis=1)
-    for i in range(len(centres)):  # every direction on its own
-        part = x[which == i]
-        assert abs(part.mean() - add) < 4 * part.std() / math.sqrt(len(part))
 
 
 def test_tuple_identity():
@@ -273,56 +167,3 @@ def test_capital_is_a_martingale():
         ruin += probability * (capital >= 1.2)
     assert expected == pytest.approx(1, abs=1e-12)
     assert ruin <= 1 / 1.2
-
-
-def test_splitting_is_a_dilation():
-    """[A-16] Discrete laws: E F(sum T) + correction <= E F(sum X) <= E F(sum T) for convex F."""
-    rng, grid = np.random.default_rng(5), np.linspace(0, 4, 9)
-    for _ in range(50):
-        points = [rng.uniform(0, 4, size=3) for _ in range(3)]
-        strike = rng.uniform(1, 10)
-        f = lambda s, k=strike: np.maximum(s - k, 0)
-        truth = upper = lower = 0.0
-        for chosen in product(range(3), repeat=3):
-            x = np.array([points[j][i] for j, i in enumerate(chosen)])
-            cell = np.searchsorted(grid, x) - 1
-            up = (x - grid[cell]) / 0.5
-            truth += f(x.sum()) / 27
-            for side in product((0, 1), repeat=3):
-                chance = np.prod(np.where(side, up, 1 - up)) / 27
-                t = grid[cell + np.array(side)]
-                upper += chance * f(t.sum())
-                lower += chance * (f(t.sum()) + (t.sum() > strike) * (x.sum() - t.sum()))
-        assert lower <= truth + 1e-12 and truth <= upper + 1e-12
-
-
-def test_part_above_the_strike_in_closed_form():
-    """[A-16] The part of delta (remove) in which some X_j exceeds the strike, for discrete laws."""
-    values, chances, b, strike = np.array([0.2, 1.0, 3.5]), np.array([0.5, 0.35, 0.15]), 3, 3.0
-    direct = 0.0
-    for chosen in product(range(3), repeat=b):
-        x = values[list(chosen)]
-        if x.max() > strike:
-            direct += np.prod(chances[list(chosen)]) * (x.sum() - strike)
-    low = values <= strike
-    p0, p1, mean = chances[low].sum(), (chances * values)[low].sum(), chances @ values
-    assert b * (mean - p1 * p0 ** (b - 1)) - strike * (1 - p0**b) == pytest.approx(direct, rel=1e-12)
-
-
-def test_range_of_the_weights_by_enumeration():
-    """[A-15] The library's bound on rho is at least the largest rho of all compositions, for its own weights."""
-    from dplib.balls_in_bins import tuple_law
-
-    rng = np.random.default_rng(6)
-    for _ in range(60):
-        bins, kappa = int(rng.integers(2, 6)), int(rng.integers(2, 8))
-        gram = _random_gram(bins, rng)
-        law = tuple_law.fit(tuple_law.Shares(gram, kappa), kappa)
-        shares = np.array(_compositions(kappa, bins)) / kappa
-        pull = shares @ gram
-        spread = np.sum(pull * shares, axis=1)
-        zeta = np.mean(np.exp(law.levels[:, None, None] * gram - np.diag(gram) / 2), axis=2)
-        totals = np.sum(zeta**kappa, axis=1)
-        exponent = kappa * law.levels[:, None] * pull[:, None, :] - kappa**2 / 2 * spread[:, None, None]
-        inverse = np.einsum("t,ntj->n", law.weights / totals, np.exp(exponent))
-        assert np.max(1 / inverse) <= law.ratio

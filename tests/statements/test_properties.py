@@ -63,6 +63,7 @@ def test_all_accountants_agree(question, direction):
 @examples(6)
 @given(questions(), directions)
 def test_renyi_bounds_are_above_the_others(question, direction):
+    """[ZW-6]"""
     parts, epsilon = question
     exact = route("auto", parts, epsilon, direction)
     bound = answer(renyi.log_delta, renyi.composition_curve(parts, direction), epsilon)[0]
@@ -154,6 +155,7 @@ def test_both_is_the_larger_direction(question, direction):
 @examples(3)
 @given(question=questions(), direction=directions, factor=logs(1e-3, 1e3))
 def test_scale_does_not_matter(name, question, direction, factor):
+    """[R-0], [C-5]"""
     [(mixture, steps)], epsilon = question
     scaled = Mixture(mixture.sensitivities * factor, mixture.probabilities, mixture.noise_multiplier * factor)
     assert agree(route(name, [(mixture, steps)], epsilon, direction), route(name, [(scaled, steps)], epsilon, direction))
@@ -200,7 +202,7 @@ def test_a_gaussian_part_is_the_same_in_pieces(question, mu, direction, data):
 @examples(40)
 @given(st.one_of(mixtures(), st.builds(binomial, st.integers(1, 12), logs(1e-4, 0.99), logs(0.2, 20.0))))
 def test_posterior_variance_stays_below_its_bound(mixture):
-    """The strip in which R(u + iv) has no zero rests on it; where two components are equally likely it is largest."""
+    """[A-3] The strip in which R(u + iv) has no zero rests on it; where two components are equally likely it is largest."""
     a, log_p = mixture.shifts, mixture.log_probabilities
     low, high = np.triu_indices(len(a), 1)
     u = (a[high] + a[low]) / 2 - (log_p[high] - log_p[low]) / (a[high] - a[low])
@@ -225,6 +227,7 @@ def test_more_rounds_cost_more(name, question, direction, more):
 @examples(3)
 @given(setting=rounds(), direction=directions, share=st.floats(0.3, 0.99), factor=st.floats(1.01, 2.0), data=st.data())
 def test_more_sampling_or_less_noise_costs_more(name, setting, direction, share, factor, data):
+    """[R-0]"""
     sigma, q, steps = setting
     parts = [(binomial(1, q, sigma), steps)]
     epsilon = epsilon_at(data.draw, parts)
@@ -237,6 +240,7 @@ def test_more_sampling_or_less_noise_costs_more(name, setting, direction, share,
 @examples(3)
 @given(setting=rounds(most=10**4), direction=directions, k=st.integers(1, 6), data=st.data())
 def test_a_larger_group_costs_more(name, setting, direction, k, data):
+    """[G-4L]"""
     sigma, q, steps = setting
     larger = [(binomial(k + 1, q, sigma), steps)]
     epsilon = epsilon_at(data.draw, larger)
@@ -353,7 +357,7 @@ def coarse(parts, direction, epsilon, cells, c):
 @examples(6)
 @given(mixtures(3.0), st.sampled_from([1, 2, 5, 20]), directions, logs(0.3, 5.0), st.data())
 def test_coarse_lattices_contain_the_truth(mixture, steps, direction, c, data):
-    """Both bounds hold on any grid, however coarse; a coarse upper bound contains a finer lower one."""
+    """[A-5], [A-6] Both bounds hold on any grid, however coarse; a coarse upper bound contains a finer lower one."""
     parts = [(mixture, steps)]
     epsilon = min(epsilon_at(data.draw, parts, least=1e-6), 20.0)
     exact = route("auto", parts, epsilon, direction)
@@ -363,20 +367,25 @@ def test_coarse_lattices_contain_the_truth(mixture, steps, direction, c, data):
     assert max(low for low, _ in found) <= min(high for _, high in found)
 
 
+def lattice_curve(step, direction, cells, c, side):
+    """(masses, curve, truth) of one round on the whole lattice; the upper curve with the probability of infinite losses."""
+    law = Law(step, (step.high - step.low) / cells, c)
+    losses = law.losses()
+    epsilon = np.linspace(losses[0], losses[-1], 201)
+    masses = getattr(law, side) * np.exp(law.scale - c * losses)
+    infinite = math.exp(law.log_infinite) if side == "upper" else 0.0
+    curve = np.maximum(0.0, -np.expm1(epsilon[:, None] - losses)) @ masses + infinite
+    return masses, curve, np.exp(step.mixture.log_hockey_stick(epsilon, direction))
+
+
 @examples(15)
 @given(mixtures(3.0), directions, st.sampled_from([20, 60, 200]), logs(0.05, 4.0))
 def test_lattice_laws_lie_on_the_right_side_everywhere(mixture, direction, cells, c):
-    """One round: chords lie above the curve of delta, tangents below it, at every epsilon of either sign."""
+    """[A-5], [A-6] One round: chords lie above the curve of delta, tangents below it, at every epsilon of either sign."""
     step = Step(mixture, 1, direction, -60.0)
-    law = Law(step, (step.high - step.low) / cells, c)
-    losses = law.losses()
-    epsilon = np.linspace(losses[0], losses[-1], 301)
-    truth = np.exp(mixture.log_hockey_stick(epsilon, direction))
     for side, sign in (("upper", 1), ("lower", -1)):
-        masses = getattr(law, side) * np.exp(law.scale - c * losses)
+        masses, curve, truth = lattice_curve(step, direction, cells, c, side)
         assert np.all(masses >= 0) and masses.sum() <= 1 + 1e-9
-        curve = np.maximum(0.0, -np.expm1(epsilon[:, None] - losses)) @ masses
-        curve += math.exp(law.log_infinite) if side == "upper" else 0.0
         assert np.all(sign * (curve - truth) >= -1e-10 * truth - 1e-13)
 
 
@@ -387,12 +396,8 @@ def test_what_lies_below_the_window_is_kept_by_the_upper_law(mixture, cells, c, 
     step = Step(mixture, 1, "remove", -60.0)
     step.u_low, step.low = start, float(mixture.log_ratio(np.array([start]))[0])
     step.log_low_tail = step._log_tail(start, False)
-    law = Law(step, (step.high - step.low) / cells, c)
-    losses = law.losses()
-    epsilon = np.linspace(losses[0], losses[-1], 101)
-    curve = np.maximum(0.0, -np.expm1(epsilon[:, None] - losses)) @ (law.upper * np.exp(law.scale - c * losses))
-    truth = np.exp(mixture.log_hockey_stick(epsilon, "remove"))
-    assert np.all(curve + math.exp(law.log_infinite) >= truth * (1 - 1e-10) - 1e-13)
+    _, curve, truth = lattice_curve(step, "remove", cells, c, "upper")
+    assert np.all(curve >= truth * (1 - 1e-10) - 1e-13)
 
 
 @examples(10)
@@ -402,11 +407,7 @@ def test_what_lies_above_the_window_counts_as_its_end_in_the_lower_law(mixture, 
     step = Step(mixture, 1, "remove", -60.0)
     step.u_high, step.high = end, float(mixture.log_ratio(np.array([end]))[0])
     step.log_high_tail = step._log_tail(end, True)
-    law = Law(step, (step.high - step.low) / cells, c)
-    losses = law.losses()
-    epsilon = np.linspace(losses[0], losses[-1], 101)
-    curve = np.maximum(0.0, -np.expm1(epsilon[:, None] - losses)) @ (law.lower * np.exp(law.scale - c * losses))
-    truth = np.exp(mixture.log_hockey_stick(epsilon, "remove"))
+    _, curve, truth = lattice_curve(step, "remove", cells, c, "lower")
     assert np.all(curve <= truth * (1 + 1e-10) + 1e-13)
 
 

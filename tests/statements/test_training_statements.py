@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from dplib import audit, batching, gaussian, matrices, utility
+from dplib import audit, gaussian, matrices, utility
 from dplib.lessons import studies
 
 
@@ -37,17 +37,6 @@ def test_shuffling_makes_the_two_mixtures(b, size):
         assert set(seen) == wanted and len(set(seen.values())) == 1
 
 
-def test_stream_puts_a_record_into_a_uniform_batch():
-    """[A-19] Under `shuffling_stream` a record's batch is uniform, and the same in every epoch."""
-    b, counts = 4, np.zeros(4)
-    for seed in range(400):
-        drawn = batching.shuffling_stream(8, b, 2, seed=seed)
-        place = [t for t in range(2 * b) if 0 in drawn[t]]
-        assert len(place) == 2 and place[1] == place[0] + b
-        counts[place[0]] += 1
-    assert np.sum((counts - 100) ** 2 / 100) < 21  # chi-squared, 3 degrees of freedom, 1e-4
-
-
 def test_event_of_the_largest_mean():
     """[A-19] p and q against simulated shuffled DP-SGD, and epsilon between an audit and the known batches."""
     b, mu, delta, rng = 8, 1.2, 1e-2, np.random.default_rng(0)
@@ -73,18 +62,6 @@ def test_noise_for_poisson_is_too_small_for_shuffling():
         p, q = rates(np.linspace(0, 2 * mu + 9, 4001), mu, study["settings"]["batches_per_epoch"])
         useful = p > 2e-5
         assert np.max(np.log((p[useful] - 1e-5) / q[useful])) > 3 * row["epsilon"]
-
-
-def test_released_sums_are_a_function_of_the_matrix_mechanism():
-    """[M-0] x + C^-1 z, row by row, is C^-1 (C x + z), and each row needs earlier rows only."""
-    rng = np.random.default_rng(1)
-    encoder = matrices.buffered_linear_toeplitz(12, [0.4, 0.2], [0.9, 0.5])
-    x, z = rng.standard_normal((2, 12))
-    noisy = x + encoder.solve(z)
-    assert np.allclose(encoder.multiply(noisy), encoder.multiply(x) + z)
-    changed = z.copy()
-    changed[7:] += 1
-    assert np.allclose((x + encoder.solve(changed))[:7], noisy[:7])
 
 
 def test_study_of_training_is_complete():
