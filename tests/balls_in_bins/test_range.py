@@ -132,16 +132,6 @@ def test_equality_needs_the_allowance():
     assert high - low < 1e-10
 
 
-def test_finer_cells_never_raise_the_bound(monkeypatch):
-    lag = np.abs(np.subtract.outer(np.arange(20), np.arange(20)))
-    shares = Shares(np.exp(-lag / 5), 7)
-    bounds = []
-    for cells in (24, 96, 384, 1536):
-        monkeypatch.setattr("dplib.balls_in_bins.tuple_law._FINE", cells)
-        bounds.append(fit(shares, 7).ratio)
-    assert all(np.diff(bounds) <= 1e-12)
-
-
 def test_groups_cover_every_count():
     """Large matrices: the counts are taken in groups, none is left out, and the bound only grows."""
     for size in (2, 7, 24, 40):

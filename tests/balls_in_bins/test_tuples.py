@@ -57,18 +57,6 @@ def test_factor_is_above_in_exact_arithmetic(gram):
             assert float(exact - Fraction(max(gram[i, j], floor))) < 1e-11
 
 
-def test_missing_column_would_be_noticed():
-    """Without the extra column the factor samples a smaller covariance in some entry."""
-    gram = bands(9, 4, 0.8)
-    rows = [[Fraction(value) for value in row[:-1]] for row in tuple_sampler.factor(gram).rows]
-    gaps = [
-        sum(a * b for a, b in zip(rows[i], rows[j])) - Fraction(gram[i, j])
-        for i in range(9)
-        for j in range(9)
-    ]
-    assert min(gaps) < 0
-
-
 # --- remove -----------------------------------------------------------------------------------------------
 
 
@@ -84,14 +72,6 @@ def test_equal_modes_are_a_gaussian(size):
     assert values.std() < 0.03 * truth
     factor = tuple_sampler.factor(np.full((4, 4), mu**2))
     assert abs(standard_scores(tuple_sampler.add_sampler(factor, 0.7), truth)) < 4
-
-
-@pytest.mark.parametrize("common", [False, True])
-@pytest.mark.parametrize("size", [2, 3, 4, 5])
-def test_two_bins(size, common):
-    """[N-3.2] b = 2, sigma = 1, epsilon = 0.5: delta = .149178 (remove), .142687 (add), for any tuple size."""
-    assert abs(standard_scores(remove(np.eye(2), 0.5, size, common), 0.149178)) < 4
-    assert abs(standard_scores(tuple_sampler.add_sampler(tuple_sampler.factor(np.eye(2)), 0.5), 0.142687)) < 4
 
 
 @pytest.mark.parametrize(
@@ -176,13 +156,6 @@ def test_common_direction():
             options={"ftol": 1e-14},
         )
         assert 0.9 * math.sqrt(closest.fun) <= slope <= math.sqrt(closest.fun) * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("size", [2, 6])
-def test_common_direction_lowers_the_bound(size):
-    """[A-15] On such lines log w cannot stay where the payoff is large."""
-    for gram in (bands(16, 5, 0.7), np.full((5, 5), 0.5), np.eye(4) * 2):
-        assert remove(gram, 0.3, size, common=True).bound < 0.9 * remove(gram, 0.3, size).bound
 
 
 @pytest.mark.parametrize(("size", "slope"), [(2, 0.5), (6, 0.1), (14, 0.17), (14, 1.0), (40, 5.0), (3, 0.0)])
@@ -282,27 +255,6 @@ def test_half_space_contains_the_region():
             assert height / math.sqrt(other @ gram @ other) <= threshold + 1e-9
 
 
-def test_half_space_is_the_supporting_one():
-    """The threshold is the distance of the region from the origin: the convex programme finds the same."""
-    from scipy.optimize import minimize
-
-    gram = bands(6, 3, 0.7) * np.outer(*2 * [[1.0, 0.9, 0.8, 0.7, 0.8, 1.0]])
-    rows, epsilon = np.linalg.cholesky(gram), 1.0
-    found = minimize(
-        lambda x: x @ x / 2,
-        -np.ones(6),
-        jac=lambda x: x,
-        constraints={
-            "type": "ineq",
-            "fun": lambda x: -epsilon - np.log(np.exp(rows @ x - gram.diagonal() / 2).mean()),
-        },
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    _, threshold = tuple_sampler.half_space(gram, epsilon)
-    assert threshold == pytest.approx(np.linalg.norm(found.x), rel=1e-5)
-
-
 # --- the whole certificate ----------------------------------------------------------------------------------
 
 
@@ -350,24 +302,6 @@ def test_the_final_samples_are_fresh(side, monkeypatch):
     assert all(key[0] != last[0] for key, _ in pilots)
 
 
-def test_the_choice_of_a_tuple_size_fits_each_law_once(monkeypatch):
-    fitted, pilots, real, pilot = [], [], certificate.fit, certificate._pilot
-
-    def counted(shares, size):
-        fitted.append(size)
-        return real(shares, size)
-
-    def listed(sampler, seed, key, blocks):
-        pilots.append(key[0])
-        return pilot(sampler, seed, key, blocks)
-
-    monkeypatch.setattr(certificate, "fit", counted)
-    monkeypatch.setattr(certificate, "_pilot", listed)
-    certificate.prepare(bands(8, 4, 0.5), 0.8, "remove", 2**13, 1e-3, 0)
-    assert len(fitted) == len(set(fitted)) and set(pilots) == set(fitted)
-    assert len(pilots) > 2 * len(fitted)  # the best size has two pilots
-
-
 def test_what_the_drawn_tuples_miss_is_added():
     """[A-15] Twice what they miss, or what lies beyond the line, raises the bound by that."""
     sampler = remove(bands(8, 4, 0.5), 0.8, 5)
@@ -376,15 +310,6 @@ def test_what_the_drawn_tuples_miss_is_added():
     worse = certificate.Plan(dataclasses.replace(sampler, missed=sampler.missed + 1e-3), plan.pilot)
     one, two = (certificate.run(p, 2**13, 1e-3, 0, (0,)).upper for p in (plan, worse))
     assert two - one == pytest.approx(1e-3 * sampler.bound, rel=1e-6)
-
-
-def test_smaller_failure_probability_costs_more():
-    gram = bands(8, 4, 0.5)
-    uppers = [
-        certificate.certify(gram, 0.8, "remove", 2**13, beta, 0, tuple_size=5).upper
-        for beta in (0.1, 1e-5, 1e-12)
-    ]
-    assert uppers == sorted(uppers)
 
 
 def test_a_number_of_samples_that_is_no_multiple_of_a_block():
@@ -500,19 +425,6 @@ def test_one_index_where_delta_is_near_one():
         assert estimate - 3e-3 < result.upper < 1.01 * estimate
 
 
-def test_plain_sampler_agrees_with_tuples():
-    """[A-15] k = 1 against k = 3: the same mean, and never above the bound."""
-    factor = tuple_sampler.factor(bands(9, 4, 1.5))
-    plain = tuple_sampler.plain_sampler(factor, 0.7)
-    values, others = draw(plain, 8), draw(remove(bands(9, 4, 1.5), 0.7, 3), 8)
-    bound = remove(bands(9, 4, 1.5), 0.7, 3).bound
-    error = math.hypot(values.std(), bound * others.std()) / math.sqrt(len(values))
-    assert abs(values.mean() * plain.bound - others.mean() * bound) < 4 * error
-    assert values.max() <= 1.0
-    with pytest.raises(tuple_sampler.OutOfRange):
-        tuple_sampler.plain_sampler(tuple_sampler.factor(np.eye(3) * 1e4), 1.0)
-
-
 def test_small_epsilon_takes_long_tuples():
     """[C-6] Nearly Gaussian, epsilon = 0.1: tuples of about sqrt(2 log(1/delta)) / mu indices; the bound is within 1%."""
     mu = 0.03
@@ -527,18 +439,3 @@ def test_hardly_any_noise():
     upper = certificate.certify(np.full((1, 1), 26.6), 0.1, "remove", 2**13, 1e-3, 1).upper
     assert gaussian.delta(math.sqrt(26.6), 0.1) < upper < 0.992
     assert certificate.certify(np.full((1, 1), 300.0), 0.1, "remove", 2**13, 1e-3, 1).upper == 1.0
-
-
-def test_workers_do_not_matter():
-    """The sampler travels to other processes, and the blocks do not depend on who draws them."""
-    import joblib
-
-    gram = bands(8, 4, 0.5)
-    alone = certificate.certify(gram, 0.8, "remove", 3 * 4096, 1e-3, 0, tuple_size=4)
-    with joblib.parallel_config(backend="threading", n_jobs=2):
-        assert certificate.certify(gram, 0.8, "remove", 3 * 4096, 1e-3, 0, tuple_size=4) == alone
-
-
-def test_sizes_of_tuples_increase():
-    """The search for the best size goes from one to its neighbours: it needs them in order, each once."""
-    assert list(certificate._SIZES) == sorted(set(certificate._SIZES)) and certificate._SIZES[0] == 1

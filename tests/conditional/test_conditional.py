@@ -1,6 +1,5 @@
 """Tail bounds of MMCC: reference values, domination by enumeration, moments, simulated bad events."""
 
-import itertools
 import json
 import math
 from pathlib import Path
@@ -13,7 +12,6 @@ from scipy import stats
 from dplib import conditional, matrices
 from dplib.conditional import tails as _tails
 from dplib.conditional import tails_dense, tails_toeplitz, tails_tree
-from dplib.conditional.row_laws import RowLaws, binomial_numbers, poisson_numbers
 from dplib.results import NoBracketError
 
 DATA = json.loads((Path(__file__).resolve().parents[1] / "data" / "mmcc.json").read_text(encoding="utf-8"))
@@ -54,112 +52,11 @@ def test_structure_and_pairs_give_the_same_probabilities(separation):
         assert np.all(one >= two - 1e-12) and np.all(one <= 2 * two)
 
 
-@pytest.mark.parametrize("encoder", [matrices.optimal_counting(6), matrices.binary_tree(4), matrices.dense(np.tril(np.ones((5, 5))))])
-def test_where_the_entry_is_zero_the_probability_is_one(encoder):
-    """[M-Alg2] The source's placeholder, in each of the three ways to compute the bounds."""
-    found = conditional.published_tail(encoder, 4.0, 0.1, 0.01)
-    empty = encoder.entries() == 0
-    assert empty.any() and np.all(found[empty] == 1) and np.all((found > 0) & (found <= 1))
-
-
 def test_a_joint_bound_is_never_worse_than_markov():
     """[A-11] e^w has mean 1 without participations: Pr[w > log(1/tail)] <= tail, however large the norm."""
     nobody = lambda orders: np.zeros(len(orders))
     found = _tails.joint_exponents(np.array([0.01, 1.0, 100.0, 1e4]), np.zeros(4), 1e-3, nobody)
     assert np.all(found <= math.log(1e3) * (1 + 1e-10)) and found[0] < found[1] < found[2]
-
-
-# ------------------------------------------------------------------ aggregated intensity, by enumeration
-
-
-def posterior_law(columns, row, p, sigma, prefix):
-    """(sensitivities, probabilities) of one row given what was released; all subsets of columns."""
-    subsets = np.array(list(itertools.product((0, 1), repeat=columns.shape[1])))
-    size = subsets.sum(axis=1)
-    modes = subsets @ columns.T
-    logs = size * math.log(p / (1 - p)) + (modes @ prefix - 0.5 * (modes**2).sum(axis=1)) / sigma**2
-    weights = np.exp(logs - logs.max())
-    return subsets @ row, weights / weights.sum()
-
-
-def compound_poisson(values, intensities):
-    """(sensitivities, probabilities) of a sum of Poisson numbers, some 1e-12 left out."""
-    atoms, masses = np.zeros(1), np.ones(1)
-    for value, intensity in zip(values, intensities):
-        numbers = stats.poisson.pmf(np.arange(60), intensity)
-        numbers = numbers[: max(2, np.flatnonzero(numbers > 1e-13)[-1] + 1)] if intensity > 0 else numbers[:1]
-        atoms = (atoms[:, None] + value * np.arange(len(numbers))).ravel()
-        masses = np.outer(masses, numbers).ravel()
-    return atoms, masses
-
-
-def worst_excess(first, second):
-    """Largest Pr[first >= t] - Pr[second >= t]."""
-    atoms, masses = second
-    return max(masses_at(*first, t) - masses_at(atoms, masses, t) for t in np.unique(first[0]) if t > 0)
-
-
-def masses_at(atoms, masses, t):
-    return masses[atoms >= t - 1e-12].sum()
-
-
-def observed(columns, p, sigma, prefix):
-    """log odds' increases w of all columns seen."""
-    return (columns.T @ prefix - 0.5 * (columns**2).sum(axis=0)) / sigma**2
-
-
-def random_prefixes(rng, columns, sigma, count):
-    """Outputs of either argument, and outputs far off."""
-    for _ in range(count):
-        taken = rng.integers(0, 2, columns.shape[1]) * rng.integers(0, 2)
-        yield columns @ taken + sigma * rng.normal(size=len(columns)) * rng.choice([1, 1, 3])
-
-
-def test_posterior_is_dominated_by_a_compound_poisson_law():
-    """[A-12] Random Toeplitz encoders, outputs and groups of ages: cumulative intensities are enough."""
-    rng, seen = np.random.default_rng(3), 0
-    for _ in range(12):
-        n, p, sigma = int(rng.integers(4, 8)), rng.uniform(0.05, 0.5), rng.uniform(0.7, 5)
-        array = matrices.toeplitz(decreasing(rng, n)).entries()
-        columns, row = array[:-1, :-1], array[-1, :-1][::-1]  # row: by age 1, 2, ...
-        edges = np.unique(np.append(rng.integers(1, n, 2), n - 1))
-        for prefix in random_prefixes(rng, columns, sigma, 8):
-            w = observed(columns, p, sigma, prefix)[::-1]
-            cumulative = np.cumsum(np.log1p(p / (1 - p) * np.exp(w)))[edges - 1]
-            if cumulative[-1] > 12:
-                continue
-            youngest = row[np.append(0, edges[:-1])]
-            truth = posterior_law(columns[:, ::-1], row, p, sigma, prefix)
-            assert worst_excess(truth, compound_poisson(youngest, np.diff(cumulative, prepend=0))) < 1e-10
-            # The sum of e^w instead of its terms.
-            m = edges[-1]
-            jensen = m * math.log1p(p / (1 - p) * np.exp(w).mean())
-            assert jensen >= cumulative[-1] * (1 - 1e-12)
-            seen += 1
-    assert seen > 50
-
-
-def test_posterior_of_a_tree_is_dominated_by_a_binomial_law():
-    """[A-12] All columns have the same entry: one binomial law with the mean of e^w."""
-    rng, tree = np.random.default_rng(4), matrices.binary_tree(8)
-    columns, row = tree.entries()[:-1], tree.entries()[-1]
-    for _ in range(60):
-        p, sigma = rng.uniform(0.02, 0.5), rng.uniform(0.7, 6)
-        prefix = next(random_prefixes(rng, columns, sigma, 1))
-        mean = np.exp(observed(columns, p, sigma, prefix)).mean()
-        chance = p / (1 - p) * mean / (1 + p / (1 - p) * mean)
-        bound = np.arange(9.0), stats.binom.pmf(np.arange(9), 8, chance)
-        assert worst_excess(posterior_law(columns, row, p, sigma, prefix), bound) < 1e-12
-
-
-def test_binomial_laws_with_cumulative_bounds_would_be_wrong():
-    """[A-12] Entries 1, .9, .9 with intensities 0, .5, .5 and cumulative bounds 1, 1: Poisson is needed."""
-    truth = compound_poisson([0.9], [1.0])
-    wrong = np.array([0.0, 1.0]), np.array([math.exp(-1), 1 - math.exp(-1)])  # one Bernoulli at entry 1
-    bernoullis = np.array([0.0, 0.9, 1.8]), np.convolve([math.exp(-0.5), 1 - math.exp(-0.5)], [math.exp(-0.5), 1 - math.exp(-0.5)])
-    assert worst_excess(bernoullis, wrong) == pytest.approx((1 - math.exp(-0.5)) ** 2)
-    assert worst_excess(bernoullis, compound_poisson([1.0], [1.0])) < 1e-12
-    assert worst_excess(truth, wrong) > 0.2
 
 
 # ------------------------------------------------------------------ inner products and moments
@@ -474,27 +371,7 @@ def test_void_bounds_say_why():
             conditional.rows(encoder, 5.0, 0.1, 1e-3, bound, min_separation=b)
 
 
-BAD = [
-    ({"encoder": np.eye(3)}, TypeError, "encoder"),
-    ({"encoder": None}, TypeError, "encoder"),
-    ({"noise_multiplier": 0.0}, ValueError, "noise_multiplier .*0.0"),
-    ({"sampling_probability": 1.2}, ValueError, "sampling_probability .*1.2"),
-    ({"sampling_probability": math.nan}, ValueError, "sampling_probability .*nan"),
-    ({"delta_1": 0.0}, ValueError, "delta_1 .*above 0 and below 1.*0.0"),
-    ({"delta_1": 1.0}, ValueError, "delta_1 .*1.0"),
-    ({"min_separation": 0}, ValueError, "min_separation .*0"),
-    ({"min_separation": 9}, ValueError, "min_separation .*at most 8.*9"),
-    ({"sampling_probability": 0.6, "min_separation": 2}, ValueError, "sampling_probability .*1 / min_separation"),
-]
 VALID = {"encoder": matrices.optimal_counting(8), "noise_multiplier": 3.0, "sampling_probability": 0.1, "delta_1": 1e-3}
-
-
-@pytest.mark.parametrize("change, error, words", BAD)
-def test_bad_input(change, error, words):
-    with pytest.raises(error, match=words):
-        conditional.published_tail(**{**VALID, **change})
-    with pytest.raises(error, match=words):
-        conditional.rows(**{**VALID, "tail_bound": "joint", **change})
 
 
 def test_more_bad_input():
@@ -512,17 +389,6 @@ def test_more_bad_input():
     ):
         with pytest.raises(ValueError, match="encoder must have at most 4096 rounds"):
             call()
-
-
-def test_numbers_of_a_law_are_what_the_tests_here_assume():
-    """The library's compound Poisson law on its grid against the one of this file."""
-    laws = RowLaws(1, 0.1, 400, 3.0, 8.0)
-    for value, intensity in ((1.0, 0.4), (0.5, 1.1)):
-        laws.add(value, *poisson_numbers(intensity, 1e-13))
-    atoms, masses = compound_poisson([1.0, 0.5], [0.4, 1.1])
-    for t in (0.5, 1.0, 2.5):
-        assert laws.weights[0, round(t / 0.1) :].sum() == pytest.approx(masses_at(atoms, masses, t), abs=1e-11)
-    assert binomial_numbers(3, 0.5, 1e-9)[0].tolist() == [[0.125, 0.375, 0.375, 0.125]]
 
 
 @pytest.mark.parametrize("encoder", [matrices.identity(4), matrices.optimal_counting(4)])

@@ -14,35 +14,6 @@ from dplib.conditional.row_laws import RowLaws
 # ------------------------------------------------------------------ splitting one atom
 
 
-def shortfalls(kappa_of, cases, seed):
-    """Largest shortfall over Phi(-T) of a split atom at thresholds t >= -T sigma, in 40 digits."""
-    rng, worst = np.random.default_rng(seed), -math.inf
-    with mpmath.workdps(40):
-        for _ in range(cases):
-            sigma, reach = mpmath.mpf(rng.uniform(0.3, 5)), mpmath.mpf(3)
-            a, c, b = (mpmath.mpf(x) for x in np.sort(rng.uniform(0, 4, 3)))
-            kappa = kappa_of(reach, sigma, b)
-            share = (c - a) / (b - a)
-            if kappa is not None:
-                share = (1 - mpmath.exp(-kappa * (c - a))) / (1 - mpmath.exp(-kappa * (b - a)))
-            for t in np.linspace(-float(reach * sigma), float(b + 6 * sigma), 25):
-                above = lambda x: mpmath.ncdf((x - mpmath.mpf(t)) / sigma)  # noqa: B023
-                missing = above(c) - (1 - share) * above(a) - share * above(b)
-                worst = max(worst, float(missing / mpmath.ncdf(-reach)))
-    return worst
-
-
-def test_a_split_atom_dominates_above_the_threshold():
-    """[A-10] Random triples: nothing is missing at any t >= -T sigma."""
-    assert shortfalls(lambda T, sigma, b: (T + b / sigma) / sigma, 60, 1) <= 1e-25
-
-
-def test_wrong_weights_of_a_split_are_noticed():
-    """[A-10] Without the cell's upper end in kappa, or with linear weights, mass is missing."""
-    assert shortfalls(lambda T, sigma, b: T / sigma, 60, 1) > 0.01
-    assert shortfalls(lambda *_: None, 60, 1) > 10
-
-
 @pytest.mark.parametrize("threshold", (1.0, 3.0, 8.0))
 def test_the_library_splits_by_the_lemma(threshold):
     """[A-10] The two weights of one atom, and the shortfall that is counted."""
