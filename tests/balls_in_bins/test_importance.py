@@ -11,7 +11,7 @@ from scipy import special
 from dplib import gaussian, matrices
 from dplib._base import random_blocks
 from dplib.balls_in_bins import gram as _bins
-from dplib.balls_in_bins import line_integral, proposal_remove, saddles
+from dplib.balls_in_bins import line_integral, proposal_remove
 from dplib.balls_in_bins.importance_sampling import (
     Estimator,
     block_task,
@@ -115,33 +115,6 @@ def test_far_fewer_samples_than_plain_sampling():
 # --- where the integrand is largest ------------------------------------------------------------------------
 
 
-def test_saddles_are_the_nearest_points_of_the_region():
-    """[A-17] x = sum of the modes in proportion to the shares of the bins in w there: stationary on w = e^epsilon."""
-    gram = _bins.gram(matrices.optimal_counting(128, bands=8), 128, 1) / 9
-    level = 1.0 + math.log(128)
-    profile = saddles.settled(gram, level, 128)
-    rest = np.broadcast_to(-gram.diagonal() / 2, profile.shape)
-    distance, shares, _, _ = line_integral.crossing(rest, profile @ gram, level, np.inf)
-    inner = slice(20, 108)
-    assert np.abs(shares - profile)[inner].max() < 2e-3
-    # From single bins the same points are found as from clusters.
-    assert np.abs(profile[:128] - profile[128:])[inner].max() < 0.01
-    combination = profile[inner] * distance[inner, None]
-    axes, stretches = saddles.axes(gram, combination, np.random.default_rng(0))
-    for point, directions in zip(combination[::20], axes[::20]):
-        assert directions @ gram @ directions.T == pytest.approx(np.eye(len(directions)), abs=1e-6)
-        assert np.abs(directions @ gram @ point).max() < 1e-6
-    # The curvatures against an eigenvalue problem of full size; the first one, of moving the cluster, counts as 0.75.
-    p, tilt = profile[64], distance[64]
-    root = np.linalg.cholesky(gram + 1e-12 * np.eye(128))
-    hessian = root.T @ (np.diag(p) - np.outer(p, p)) @ root
-    normal = root.T @ p / np.linalg.norm(root.T @ p)
-    across = np.eye(128) - np.outer(normal, normal)
-    curvature = np.linalg.eigvalsh(across @ hessian @ across)[::-1] * tilt
-    assert curvature[0] == pytest.approx(1.0, abs=0.05)
-    assert 1 - stretches[44, :6] ** -2.0 == pytest.approx(np.clip(curvature[:6], 0, 0.75), abs=0.03)
-
-
 @pytest.mark.parametrize(("sigma", "known"), [(4.0, -95.086), (3.0, -54.588)])
 def test_far_tails_of_few_bands(sigma, known):
     """[A-17] 8 bands, one epoch, delta = 5e-42 and 2e-24: some ten thousand lines; from other seeds and more lines."""
@@ -161,17 +134,6 @@ def test_saddles_take_part_only_where_memory_allows(monkeypatch):
     assert values[0].log_value == pytest.approx(
         values[1].log_value, abs=4 * math.hypot(values[0].relative_error, values[1].relative_error)
     )
-
-
-def test_few_bands_need_few_lines():
-    """[A-17] 16 bands at delta = 1e-5, 12,300 plain samples to a relative variance of 1: four repetitions."""
-    gram = _bins.gram(matrices.optimal_counting(2048, bands=16), 128, 16) / 6.66**2
-    scatter = []
-    for seed in range(4):
-        estimator = Estimator(gram, 1.0, "remove", seed)
-        blocks = np.array([estimator.block(np.random.default_rng([seed, i]), 64)[0] for i in range(64)])
-        scatter.append(64 * blocks.var(ddof=1) / blocks.mean() ** 2)
-    assert np.mean(scatter) < 12_300 / 4e4
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])

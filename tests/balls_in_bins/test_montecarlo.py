@@ -59,17 +59,6 @@ def test_upper_ends_of_plain_sampling_cover():
     assert none.value == 0 and none.upper == pytest.approx(-math.expm1(math.log(0.025) / 300), rel=1e-6)
 
 
-def test_the_last_block_may_be_smaller(monkeypatch):
-    monkeypatch.setattr(montecarlo, "_BLOCK_ENTRIES", 300)
-    whole = montecarlo.plain(CORRELATED, 0.3, "remove", samples=777)
-    assert 0 < whole.value < 1
-    # Blocks of 100: 7 whole ones and one of 77.
-    sums = montecarlo._plain_block(
-        CORRELATED, np.eye(3), 0.3, "remove", 777, 100, np.random.default_rng(0), 7
-    )
-    assert sums[0] <= 77
-
-
 def test_the_same_seed_gives_the_same_numbers_for_any_number_of_workers():
     joblib = pytest.importorskip("joblib")
     one = montecarlo.plain(CORRELATED, 0.3, samples=20_000, seed=5)
@@ -160,15 +149,11 @@ def test_a_false_claim_is_accepted_with_at_most_the_promised_probability():
     assert np.mean(decisions) <= 0.01
 
 
-def test_a_true_claim_with_room_is_accepted():
-    epsilon = gaussian.epsilon(MU, 0.007)
-    found = montecarlo.release(ONE, epsilon, 0.01, seed=3)
+def test_true_claims_with_room_are_accepted_and_false_ones_refused():
+    found = montecarlo.release(ONE, gaussian.epsilon(MU, 0.007), 0.01, seed=3)
     assert found and found.accepted and "accepted" in str(found)
     assert found.threshold == 0.008 and found.samples == montecarlo.verification_samples(0.008, 0.01)
     assert within(found.estimate, 0.007, 5) and found.delta == 0.01
-
-
-def test_a_refusal_says_so():
     found = montecarlo.release(ONE, gaussian.epsilon(MU, 0.02), 0.01)
     assert not found and not found.accepted and "refused" in str(found)
 

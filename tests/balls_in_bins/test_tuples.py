@@ -93,19 +93,6 @@ def test_samples_agree_with_the_definition(gram):
         assert abs(values.mean() - payoff.mean()) < 4 * error
 
 
-def test_line_average_has_the_same_mean_for_any_lattice():
-    """[A-15] The random offset makes the lattice unbiased, whatever its step; a fine one has the least variance."""
-    sampler = remove(bands(16, 5, 0.7), 1.0, 6)
-    found = {}
-    for points in (6, 24, 96):
-        values = draw(dataclasses.replace(sampler, step=tuple_sampler._REACH / points), 8)
-        found[points] = values.mean(), values.std() / math.sqrt(len(values))
-    for points in (6, 24):
-        error = math.hypot(found[points][1], found[96][1])
-        assert abs(found[points][0] - found[96][0]) < 4 * error
-    assert found[96][1] < 0.8 * found[6][1]
-
-
 def test_lattice_weights_sum_to_one():
     """[A-15] sum_i step phi(step (i + offset)) is 1 up to exp(-2 pi^2 / step^2): the bound survives the average."""
     offsets = np.linspace(0, 1, 11)[:, None]
@@ -137,25 +124,12 @@ def test_smaller_bound_is_noticed():
 
 
 def test_common_direction():
-    """[A-15] Along it every y_l rises at least with the stated slope: nearly the distance of the modes' hull from 0."""
-    from scipy.optimize import minimize
-
+    """[A-15] Along it every y_l rises at least with the stated slope, and hardly more than that."""
     uneven = np.random.default_rng(6).random(7) + 0.3
     for gram in (bands(9, 4, 0.7), np.full((4, 4), 0.3), bands(7, 3, 0.7) * np.outer(uneven, uneven)):
         weights, slope = tuple_sampler.common_direction(gram)
         assert weights @ gram @ weights == pytest.approx(1, rel=1e-12)
         assert slope <= (gram @ weights).min() <= slope * (1 + 1e-8)
-        bins = len(gram)
-        closest = minimize(
-            lambda w, gram=gram: w @ gram @ w,
-            np.full(bins, 1 / bins),
-            jac=lambda w, gram=gram: 2 * gram @ w,
-            bounds=[(0, 1)] * bins,
-            constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
-            method="SLSQP",
-            options={"ftol": 1e-14},
-        )
-        assert 0.9 * math.sqrt(closest.fun) <= slope <= math.sqrt(closest.fun) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize(("size", "slope"), [(2, 0.5), (6, 0.1), (14, 0.17), (14, 1.0), (40, 5.0), (3, 0.0)])
@@ -193,13 +167,6 @@ def test_far_normals_count_as_the_bound(monkeypatch):
         changed = before != after
         assert 0.05 < changed.mean() < 0.9
         assert np.all(after[changed] == 1.0)
-
-
-def test_normals():
-    normals, valid = tuple_sampler._normals(np.random.default_rng(1), (2000, 50))
-    assert np.all(valid == (np.abs(normals).max(axis=1) < tuple_sampler._FARTHEST))
-    assert abs(normals.mean()) < 4 / math.sqrt(normals.size)
-    assert abs(normals.var() - 1) < 4 * math.sqrt(2 / normals.size)
 
 
 def test_slack_covers_extended_precision():
@@ -242,15 +209,12 @@ def test_half_space_contains_the_region():
     for gram in (bands(8, 3, 0.5), np.eye(5), np.full((3, 3), 0.2) + np.diag([0.0, 0.3, 0.9])):
         rows = tuple_sampler.factor(gram).rows
         omega, threshold = tuple_sampler.half_space(gram, 0.4)
-        assert omega.sum() == pytest.approx(1, abs=1e-12)
-        direction = omega @ rows
-        length = np.linalg.norm(direction)
-        x = rng.standard_normal((200_000, rows.shape[1])) - 1.5 * direction / length
+        direction = omega @ rows / np.linalg.norm(omega @ rows)
+        x = rng.standard_normal((200_000, rows.shape[1])) - 1.5 * direction
         inside = np.log(np.exp(x @ rows.T - gram.diagonal() / 2).mean(axis=1)) < -0.4
-        assert inside.sum() > 1000
-        assert (x[inside] @ direction / length).max() <= -threshold
-        for _ in range(20):
-            other = rng.dirichlet(np.full(len(gram), 3.0))
+        assert omega.sum() == pytest.approx(1, abs=1e-12) and inside.sum() > 1000
+        assert (x[inside] @ direction).max() <= -threshold
+        for other in rng.dirichlet(np.full(len(gram), 3.0), size=20):
             height = 0.4 - other @ gram.diagonal() / 2 - other @ np.log(len(gram) * other)
             assert height / math.sqrt(other @ gram @ other) <= threshold + 1e-9
 
@@ -269,20 +233,14 @@ def test_coverage():
     assert 0 < failures <= 20 + 4 * 4
 
 
-def test_certify_both_sides():
+@pytest.mark.parametrize("side", ("remove", "add"))
+def test_a_certificate_is_a_little_above_its_mean(side):
     gram = bands(16, 8, 0.5)
-    both = [certificate.certify(gram, 1.0, side, 2**14, 1e-6, 1) for side in ("remove", "add")]
-    for result in both:
-        assert result.mean + 3 * result.standard_error < result.upper < 1.2 * result.mean
-        assert result.upper <= result.bound
-        assert (result.samples, result.failure_probability) == (2**14, 1e-6)
-    assert both[0].size >= 2
-    assert both[1].size == 0
-    again = certificate.certify(gram, 1.0, "remove", 2**14, 1e-6, 1, tuple_size=both[0].size)
-    assert again == both[0]
-    other = certificate.certify(gram, 1.0, "remove", 2**14, 1e-6, 2)
-    assert other.mean != both[0].mean
-    assert other.mean == pytest.approx(both[0].mean, abs=5 * other.standard_error)
+    found, other = (certificate.certify(gram, 1.0, side, 2**14, 1e-6, seed) for seed in (1, 2))
+    assert found.mean + 3 * found.standard_error < found.upper < 1.2 * found.mean
+    assert found.upper <= found.bound and (found.samples, found.failure_probability) == (2**14, 1e-6)
+    assert (found.size >= 2) == (side == "remove") and found.mean != other.mean
+    assert other.mean == pytest.approx(found.mean, abs=5 * other.standard_error)
 
 
 @pytest.mark.parametrize("side", ("remove", "add"))

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplib import conditional, matrices
+from dplib import accounting, conditional, matrices
 from dplib.conditional import tails as _tails
 from dplib.conditional import tails_dense, tails_toeplitz, tails_tree
 from dplib.results import NoBracketError
 
-DATA = json.loads((Path(__file__).resolve().parents[1] / "data" / "mmcc.json").read_text(encoding="utf-8"))
+DATA = Path(__file__).resolve().parents[1] / "data" / "mmcc.json"
+SPOTS = json.loads(DATA.read_text(encoding="utf-8"))["spot"]
 
 
 def decreasing(rng, n):
@@ -24,7 +25,7 @@ def decreasing(rng, n):
 # ------------------------------------------------------------------ as published
 
 
-@pytest.mark.parametrize("spot", [s for s in DATA["spot"] if s["n"] <= 512], ids=lambda s: f"n{s['n']}")
+@pytest.mark.parametrize("spot", [s for s in SPOTS if s["n"] <= 512], ids=lambda s: f"n{s['n']}")
 def test_published_probabilities(spot):
     """[M-Alg2] Values of the last row by other code."""
     n = spot["n"]
@@ -39,17 +40,19 @@ def test_published_probabilities(spot):
 
 @pytest.mark.parametrize("separation", (1, 2, 3))
 def test_structure_and_pairs_give_the_same_probabilities(separation):
-    """[M-Alg2] Ages of a Toeplitz encoder, heights of a tree, and all pairs of a dense matrix."""
+    """[M-Alg2] Ages of a Toeplitz encoder, and all pairs of a dense matrix."""
     toeplitz = matrices.toeplitz(decreasing(np.random.default_rng(separation), 12))
     dense = matrices.dense(toeplitz.entries())
     one, two = (conditional.published_tail(e, 3.0, 0.1, 0.01, separation) for e in (toeplitz, dense))
     assert np.allclose(one, two, rtol=1e-9)
-    if separation == 1:
-        tree = matrices.binary_tree(8)
-        listed = matrices.Dense(tree.entries(), tree.row_rounds)
-        one, two = (conditional.published_tail(e, 4.0, 0.1, 0.01) for e in (tree, listed))
-        # The tree counts all leaves, not only those it shares a node with: never below.
-        assert np.all(one >= two - 1e-12) and np.all(one <= 2 * two)
+
+
+def test_a_tree_is_never_below_its_pairs():
+    """[M-Alg2] It counts all leaves, not only those it shares a node with."""
+    tree = matrices.binary_tree(8)
+    listed = matrices.Dense(tree.entries(), tree.row_rounds)
+    one, two = (conditional.published_tail(e, 4.0, 0.1, 0.01) for e in (tree, listed))
+    assert np.all(one >= two - 1e-12) and np.all(one <= 2 * two)
 
 
 def test_a_joint_bound_is_never_worse_than_markov():
@@ -286,29 +289,26 @@ def test_rows_say_what_they_spend(tail_bound, encoder):
     assert found.delta_1 == 1e-6 and 0 < found.slack <= 1e-9 and found.tail_bound == tail_bound
 
 
+def epsilon_of_rows(encoder, p, delta_1, tail_bound):
+    [rows] = conditional.rows(encoder, 12.0, p, delta_1, tail_bound)
+    return accounting.epsilon(rows.pairs, delta_1).upper
+
+
 def test_groups_of_rows_are_close_to_single_rows(monkeypatch):
     """[M-Alg2] Beyond 2,048 rounds the published bound is taken over groups of ages: a little larger."""
-    from dplib import accounting
-
-    encoder = matrices.optimal_counting(64)
-    exact = conditional.rows(encoder, 12.0, 1 / 64, 5e-7, "published")[0]
+    one = epsilon_of_rows(matrices.optimal_counting(64), 1 / 64, 5e-7, "published")
     monkeypatch.setattr(conditional, "_EXACT_ROWS", 10)
-    grouped = conditional.rows(encoder, 12.0, 1 / 64, 5e-7, "published")[0]
-    one, two = (accounting.epsilon(rows.pairs, 5e-7).upper for rows in (exact, grouped))
+    two = epsilon_of_rows(matrices.optimal_counting(64), 1 / 64, 5e-7, "published")
     assert one <= two <= 1.02 * one
 
 
 @pytest.mark.parametrize("tail_bound", ("published", "joint", "aggregated"))
 def test_wide_groups_of_ages_cost_more(tail_bound, monkeypatch):
     """[A-12] A group counts as so many columns like its youngest, with the bound of its worst."""
-    from dplib import accounting
-
     monkeypatch.setattr(conditional, "_EXACT_ROWS", 10)
-    encoder = matrices.optimal_counting(40)
-    single = conditional.rows(encoder, 12.0, 1 / 20, 1e-6, tail_bound)[0]
+    one = epsilon_of_rows(matrices.optimal_counting(40), 1 / 20, 1e-6, tail_bound)
     make_groups_wide(monkeypatch)
-    wide = conditional.rows(encoder, 12.0, 1 / 20, 1e-6, tail_bound)[0]
-    one, two = (accounting.epsilon(rows.pairs, 1e-6).upper for rows in (single, wide))
+    two = epsilon_of_rows(matrices.optimal_counting(40), 1 / 20, 1e-6, tail_bound)
     assert 1.001 * one <= two <= 2 * one
 
 
@@ -371,24 +371,17 @@ def test_void_bounds_say_why():
             conditional.rows(encoder, 5.0, 0.1, 1e-3, bound, min_separation=b)
 
 
-VALID = {"encoder": matrices.optimal_counting(8), "noise_multiplier": 3.0, "sampling_probability": 0.1, "delta_1": 1e-3}
-
-
-def test_more_bad_input():
-    for change, words in (
-        ({"tail_bound": "best"}, "tail_bound must be one of"),
-        ({"slack": 0.0}, "slack"),
-        ({"round_entries_to": -1.0}, "round_entries_to"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            conditional.rows(**{**VALID, "tail_bound": "joint", **change})
+def test_encoders_with_too_many_rounds_are_refused():
     large = matrices.toeplitz(np.append([1.0, 0.1], np.full(4999, 0.2)))
-    for call in (
-        lambda: conditional.published_tail(large, 3.0, 1e-3, 1e-6),
-        lambda: conditional.rows(matrices.tree_restarts(6144, 8), 3.0, 1e-3, 1e-6, "joint", min_separation=3),
-    ):
-        with pytest.raises(ValueError, match="encoder must have at most 4096 rounds"):
-            call()
+    with pytest.raises(ValueError, match="encoder must have at most 4096 rounds"):
+        conditional.published_tail(large, 3.0, 1e-3, 1e-6)
+    with pytest.raises(ValueError, match="encoder must have at most 4096 rounds"):
+        conditional.rows(matrices.tree_restarts(6144, 8), 3.0, 1e-3, 1e-6, "joint", min_separation=3)
+
+
+def test_sampling_and_separation_must_fit():
+    with pytest.raises(ValueError, match="sampling_probability .*1 / min_separation"):
+        conditional.rows(matrices.optimal_counting(8), 3.0, 0.6, 1e-3, "joint", min_separation=2)
 
 
 @pytest.mark.parametrize("encoder", [matrices.identity(4), matrices.optimal_counting(4)])

@@ -117,24 +117,15 @@ TREE, BANDED = TREES["tree"], SQUARE["banded"]
 
 
 @pytest.mark.parametrize(
-    "arguments, error, words",
+    "arguments, words",
     [
-        ({"encoder": np.eye(3)}, TypeError, "encoder must be an encoder"),
-        ({"encoder": matrices.dense([[1.0], [1.0]], [0, 0])}, ValueError, "encoder must be square and lower-triangular, or a tree"),
-        ({"shape": (0,)}, ValueError, "shape must be a whole number at least 1"),
-        ({"shape": [2, 2]}, TypeError, "shape must be a whole number"),
-        ({"shape": "3"}, TypeError, "shape must be a whole number"),
-        ({"noise_multiplier": 0}, ValueError, "noise_multiplier must be"),
-        ({"noise_multiplier": None}, TypeError, "noise_multiplier must be"),
-        ({"seed": -1}, ValueError, "seed must be a whole number"),
-        ({"seed": None}, TypeError, "seed must be a whole number"),
-        ({"estimate": "best"}, ValueError, "estimate must be one of"),
-        ({"estimate": None}, TypeError, "estimate must be one of"),
-        ({"encoder": BANDED, "estimate": "causal"}, ValueError, "estimate must be 'dyadic' for an encoder that is no tree"),
+        ({"encoder": matrices.dense([[1.0], [1.0]], [0, 0])}, "encoder must be square and lower-triangular, or a tree"),
+        ({"shape": (0,)}, "shape must be a whole number at least 1"),
+        ({"encoder": BANDED, "estimate": "causal"}, "estimate must be 'dyadic' for an encoder that is no tree"),
     ],
-)  # fmt: skip
-def test_bad_arguments_are_refused_by_name(arguments, error, words):
-    with pytest.raises(error, match=words):
+)
+def test_streams_that_do_not_exist_are_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
         matrices.noise_stream(**{"encoder": TREE, "shape": (2,), "noise_multiplier": 1.0, "seed": 0} | arguments)
 
 
