@@ -91,16 +91,6 @@ def test_inverse_coefficients_are_the_first_column_of_the_inverse(encoder):
 # --- optimal counting --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 2, 8, 300])
-def test_the_counting_encoder_is_the_square_root_of_the_prefix_sums(n):
-    """[M-E] C C = A, and the coefficients are binom(2k, k) / 4^k."""
-    encoder = matrices.optimal_counting(n)
-    C = encoder.entries()
-    assert C @ C == pytest.approx(matrices.prefix_sums(n), abs=1e-13)
-    exact = [math.comb(2 * k, k) / 4**k for k in range(n)]
-    assert encoder.coefficients == pytest.approx(exact, rel=1e-14)
-
-
 def test_bands_cut_the_column():
     full, banded = matrices.optimal_counting(9), matrices.optimal_counting(9, bands=3)
     assert banded.bands == 3 and np.all(banded.coefficients[:3] == full.coefficients[:3])

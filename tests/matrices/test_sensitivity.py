@@ -60,16 +60,6 @@ def test_min_separation_brackets_the_worst_set(encoder, most):
         assert found.upper <= 1.09 * wanted
 
 
-def test_for_rising_coefficients_it_is_not():
-    """[M-0s] Without the monotone coefficients another set can be worse: here by the factor sqrt(6/4)."""
-    encoder = matrices.toeplitz([1.0, 0, 0, 1, 0, 0, 0, 0, 0])
-    schedule = sensitivity.round_robin(encoder, 2, 2)
-    worst = largest(encoder, 2, lambda gap: gap >= 2)
-    found = sensitivity.min_separation(encoder, 2, 2)
-    assert schedule == pytest.approx(2.0) and worst == pytest.approx(math.sqrt(6))
-    assert found.lower <= worst <= found.upper * (1 + 1e-13)
-
-
 def test_columns_without_common_rows_give_sums_of_squares():
     found = sensitivity.min_separation(matrices.dense(BAND), 2)
     assert found.lower == found.upper and found.method == "columns without common rows"

@@ -64,15 +64,6 @@ def test_decoders_of_a_tree_by_definition(encoder):
     assert np.all(best <= online * (1 + 1e-12)) and np.all(online <= plain * (1 + 1e-12))
 
 
-def test_the_frobenius_norm_of_the_decoder_and_two_numbers_that_are_not_it():
-    """[N-RMSE] Counting encoder, 8 rounds: ||A C^-1||_F = 3.422, ||A^-1 C||_F = 3.142, ||A C^-1||_2 = 2.384."""
-    encoder = matrices.optimal_counting(8)
-    A, C = matrices.prefix_sums(8), encoder.entries()
-    assert utility.rmse(encoder) * math.sqrt(8) == pytest.approx(3.422, abs=5e-4)
-    assert np.linalg.norm(np.linalg.inv(A) @ C) == pytest.approx(3.142, abs=5e-4)
-    assert np.linalg.norm(A @ np.linalg.inv(C), 2) == pytest.approx(2.384, abs=5e-4)
-
-
 def test_large_encoders():
     for encoder in (matrices.optimal_counting(131_072), matrices.binary_tree(131_072), matrices.tree_restarts(131_072, 64)):
         errors = utility.deviations(encoder)
