@@ -10,7 +10,6 @@ import docstrings
 import fuzz_cases
 import library_files
 import pytest
-import stamps
 
 import dplib
 from dplib import lessons
@@ -87,8 +86,3 @@ def test_pages_examples_and_fuzz_ask_for_it(copy):
     assert "planted.planted" in fuzz_cases.public_functions()
     assert "dplib.lessons.planted" in docstrings.public_modules(copy)
     assert list(docstrings.members("dplib.lessons.planted")) == ["planted"]
-
-
-def test_stamps_know_it(copy):
-    plant(copy)
-    assert copy / "dplib" / "rooms" / "inner.py" in stamps.contents(copy)

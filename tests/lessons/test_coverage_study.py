@@ -37,13 +37,6 @@ def test_guarantees_fail_no_more_often_than_stated(study, what):
     assert found["repetitions"] == 300 and found["holds"]
 
 
-@pytest.mark.parametrize(
-    "what", ["certificate of epsilon, add", "certified noise, add", "upper end of lines: delta, add"]
-)
-def test_each_repetition_is_an_answer(study, what):
-    assert {study.STATEMENTS[what][2](seed) for seed in range(2)} <= {True, False}
-
-
 def test_a_statement_that_fails_too_often_is_seen(study):
     """The plain mean is below the truth in about half of the repetitions; a stated 5% that is 10% does not hold either."""
     rng = np.random.default_rng(3)

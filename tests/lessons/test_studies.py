@@ -92,17 +92,6 @@ def test_order_of_the_methods(study):
             assert row["failure_probability"] <= study["settings"]["delta"]
 
 
-def test_errors_fall_with_epsilon(study):
-    lines = {}
-    for row in study["points"]:
-        if row["best"]:
-            key = (row["method"], row["buffers"], row["epochs"], row["batches_per_epoch"])
-            lines.setdefault(key, []).append((row["epsilon"], row["rmse"]))
-    for line in lines.values():
-        errors = [error for _, error in sorted(line)]
-        assert errors == sorted(errors, reverse=True)
-
-
 # ------------------------------------------------------------------------- computed again
 
 
@@ -147,39 +136,3 @@ def test_load_and_find(study):
     for name, error in (("encoder", ValueError), (None, TypeError), ("../encoders", ValueError)):
         with pytest.raises(error, match="name must be one of"):
             studies.load(name)
-
-
-def test_the_script_goes_on_and_writes(script, tmp_path, monkeypatch):
-    calls = []
-
-    def task(setting):
-        calls.append(setting["x"])
-        return {"points": [{"x": setting["x"], "y": 1 / 3}]}
-
-    parts = lambda: [("first", [{"x": 1}, {"x": 2}]), ("second", [{"x": 3}])]
-    monkeypatch.setattr(script, "STUDIES", {"little": ("About.", {"a": (1, 2)}, parts, task)})
-    monkeypatch.setattr(script, "STATE", tmp_path / "state")
-    monkeypatch.setattr(script, "RESULTS", tmp_path)
-    monkeypatch.setattr(script, "ROOT", tmp_path)
-    script.run("little", False, ["first"])
-    stored = json.loads((tmp_path / "little.json").read_text())
-    assert stored["unfinished"] == ["second"] and len(stored["points"]) == 2
-    script.run("little", False, None)
-    stored = json.loads((tmp_path / "little.json").read_text())
-    assert stored["unfinished"] == [] and stored["points"][0] == {"x": 1, "y": 0.33333333}
-    assert stored["settings"] == {"a": [1, 2]} and calls == [1, 2, 3]
-    script.run("little", True, None)
-    assert calls == [1, 2, 3, 1, 2, 3]
-
-
-def test_bins_downhill_finds_the_best_power_of_two(script, monkeypatch):
-    class Found:
-        def __init__(self, bands):
-            self.objective = abs(bands - 20)
-
-    monkeypatch.setattr(script.encoder_baselines, "banded_balls_in_bins", lambda bands: Found(bands))
-    powers = [1, 2, 4, 8, 16, 32, 64, 128]
-    for start in (1, 4, 16, 128):
-        found = script._bins({}, powers, False, start)
-        assert min(found, key=lambda h: found[h].objective) == 16 and 1 in found
-    assert set(script._bins({}, powers, True, 1)) == set(powers)

@@ -31,23 +31,6 @@ def test_network_has_the_stated_size_and_shape():
     assert share == pytest.approx(np.mean(np.argmax(out, axis=1) == LABELS))
 
 
-def test_convolution_is_the_sum_over_its_window():
-    """The first layer at one pixel, by hand."""
-    params = _vgg.parameters(1)
-    layer = params["convolutions"][0]
-    only = {
-        "convolutions": [layer],
-        "dense": [{"weights": np.eye(32 * 32 * 32, 4, dtype="f"), "bias": np.zeros(4, "f")}] * 1,
-    }
-    hidden = np.tanh(
-        np.sum(
-            np.pad(IMAGES[0], ((1, 1), (1, 1), (0, 0)))[0:3, 0:3, :, None] * layer["weights"], axis=(0, 1, 2)
-        )
-    )
-    only["dense"].append({"weights": np.eye(4, 10, dtype="f"), "bias": np.zeros(10, "f")})
-    assert np.allclose(_vgg.logits(only, IMAGES[:1])[0, :4], np.tanh(hidden[:4]), atol=1e-5)
-
-
 def test_cooldown_of_the_source():
     """eta to eta / 20 over the rounds 500 to 2000."""
     factors = _vgg.cooldown(2000)
@@ -76,28 +59,3 @@ def test_two_rounds_of_the_configuration():
 
 
 DATA_TRAIN = (DATA.train_features, DATA.train_labels)
-
-
-@pytest.mark.parametrize(
-    "arguments, error, text",
-    [
-        ((None, Config(noise_multiplier=1.0, divisor=4.0)), TypeError, "data must be a dplib.lessons.datasets.Dataset"),
-        ((DATA, None), TypeError, "config must be"),
-        (
-            (DATA, Config(noise_multiplier=1.0, divisor=4.0, learning_rate=[0.1, 0.2])),
-            TypeError,
-            "learning_rate must be a number",
-        ),
-        (
-            (DATA, Config(noise_multiplier=1.0, divisor=4.0, learning_rate=lambda t: 0.1)),
-            TypeError,
-            "learning_rate must be a number",
-        ),
-    ],
-)
-def test_bad_arguments_are_named(arguments, error, text):
-    with pytest.raises(error, match=text):
-        cifar10_experiment(*arguments)
-    for name in ("batches_per_epoch", "epochs"):
-        with pytest.raises(ValueError, match=name):
-            cifar10_experiment(DATA, Config(noise_multiplier=1.0, divisor=4.0), **{name: 0})
