@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -102,15 +101,6 @@ def test_a_block_depends_on_seed_key_and_index_only(expected):
     others.append(random_blocks.run(draws, 40, seed=7))
     values = np.concatenate([np.array(other)[:, 1:].ravel() for other in others])
     assert len(np.unique(values)) == len(values)
-
-
-def test_streams_look_independent():
-    """Correlations between neighbouring blocks and between keys are those of independent draws."""
-    first = np.array(random_blocks.run(partial(draws, size=500), 200, seed=1, key=(0,)))[:, 1:]
-    second = np.array(random_blocks.run(partial(draws, size=500), 200, seed=1, key=(1,)))[:, 1:]
-    for a, b in ((first[1:], first[:-1]), (first, second)):
-        assert abs(np.sum(a * b)) / np.sqrt(a.size) < 4
-    assert abs(np.mean(first)) < 4 / np.sqrt(first.size)
 
 
 def test_without_joblib_everything_runs_here(monkeypatch, expected):

@@ -268,16 +268,6 @@ def test_simulated_trees_keep_their_budget(bound, present):
     assert stats.binom.cdf(bad.sum() - 1, runs, delta_1) < 0.999
 
 
-def test_a_pool_of_very_rare_events_is_no_smaller():
-    """[A-13] Probabilities below the rounding of 1 - tail."""
-    tree = tails_tree.Branches(16, 1, 30.0)
-    tops = []
-    for delta_1 in (1e-6, 1e-14, 1e-17, 1e-25):
-        pool = tails_tree.pooled(tree, 0.05, delta_1)
-        tops.append([chance for members in pool[1:] for _, chance in members])
-    assert np.all(np.diff(tops, axis=0) >= 0)
-
-
 # ------------------------------------------------------------------ rows
 
 

@@ -88,16 +88,6 @@ def test_inverse_coefficients_are_the_first_column_of_the_inverse(encoder):
     assert encoder.prefix_coefficients == pytest.approx(np.cumsum(wanted), rel=1e-12, abs=1e-13)
 
 
-# --- optimal counting --------------------------------------------------------------------------------------
-
-
-def test_bands_cut_the_column():
-    full, banded = matrices.optimal_counting(9), matrices.optimal_counting(9, bands=3)
-    assert banded.bands == 3 and np.all(banded.coefficients[:3] == full.coefficients[:3])
-    assert np.all(banded.coefficients[3:] == 0) and full.bands == 9
-    assert matrices.optimal_counting(9, bands=9).prefix_coefficients is not None
-
-
 # --- buffered linear Toeplitz ------------------------------------------------------------------------------
 
 
@@ -124,16 +114,6 @@ def test_a_badly_conditioned_series_is_refused_instead_of_solved_badly():
     short = matrices.toeplitz(column[:2000])
     x = np.random.default_rng(0).normal(size=2000)
     assert short.multiply(short.solve(x)) == pytest.approx(x, abs=1e-6)
-
-
-def test_long_series_are_solved_as_well_as_by_substitution():
-    n = 3000
-    age = np.arange(n)
-    for column in (np.ones(n), 1.0 * (age < 100), (1.0 + age) ** -0.9, 0.999**age, np.sort(RNG.random(n))[::-1] + 0.01):
-        encoder, y = matrices.toeplitz(column), RNG.normal(size=n)
-        x = encoder.solve(y)
-        error = np.max(np.abs(encoder.multiply(x) - y))
-        assert error < 1e-15 * np.sum(column) * np.sum(np.abs(encoder.inverse_coefficients)) * np.max(np.abs(y))
 
 
 # --- trees -------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dplib import gaussian, matrices, montecarlo, optimize, published, utility
+from dplib import matrices, montecarlo, optimize, published, utility
 from dplib._base import lazy_jax
 from dplib.balls_in_bins import gram as _bins
 from dplib.optimize import jax_draws
@@ -38,40 +38,6 @@ def test_delta_of_two_modes(direction, truth):
     other = montecarlo.plain(gram, 0.5, direction, samples=2**17)
     assert found.standard_error == pytest.approx(other.standard_error, rel=0.01)
     assert found.upper > found.value + found.standard_error
-
-
-@pytest.mark.parametrize("direction", ["remove", "add"])
-def test_estimator_is_the_definition(direction):
-    """[N-MC] The function for JAX, the pass over devices, and n-dimensional densities written out by hand."""
-    sigma, rng = 2.0, np.random.default_rng(0)
-    bins, normals = published.draws(MANY - 7, 4, seed=7)
-    with published.double():
-        found = float(
-            published.estimator(GRAM, sigma, epsilon=0.3, bins=bins, normals=normals, direction=direction)
-        )
-    assert published.delta(GRAM / sigma**2, 0.3, direction, samples=MANY - 7, seed=7).value == pytest.approx(
-        found, rel=1e-12
-    )
-    # Modes with this Gram matrix in six dimensions, and noise whose inner products with them are those drawn.
-    basis = np.linalg.qr(rng.normal(size=(6, 6)))[0][:, :4]
-    modes = np.linalg.cholesky(GRAM) @ basis.T
-    noise = np.asarray(normals) @ basis.T
-    x = sigma * noise + (modes[np.asarray(bins)] if direction == "remove" else 0)
-    logs = -((x[:, None, :] - modes) ** 2).sum(axis=2) / (2 * sigma**2)
-    loss = np.log(np.exp(logs).mean(axis=1)) + (x**2).sum(axis=1) / (2 * sigma**2)
-    payoff = np.maximum(1 - np.exp(0.3 - (loss if direction == "remove" else -loss)), 0)
-    assert found == pytest.approx(payoff.mean(), rel=1e-9)
-
-
-def test_equal_modes_are_one_gaussian():
-    """[N-3.2] A singular Gram matrix; and one with an eigenvalue below 0 beyond rounding is refused."""
-    found = published.delta(np.full((4, 4), 0.49), 0.5, samples=MANY)
-    assert abs(found.value - gaussian.delta(0.7, 0.5)) < 4 * found.standard_error
-    found = published.noise(np.full((4, 4), 2.0), 0.5, 0.1, samples=MANY)
-    assert abs(found.value - np.sqrt(2) / gaussian.calibrate(0.5, 0.1)) < 4 * found.standard_error
-    broken = np.full((4, 4), 1.0) - 5e-10 * np.eye(4)
-    with pytest.raises(NoBracketError, match="not positive definite"):
-        published.delta(broken, 0.5, samples=MANY)
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
@@ -167,18 +133,6 @@ def test_implicit_gradient_and_the_analytic_one():
     assert np.all(errors < 0.02 * np.abs(analytic))
 
 
-def test_slope_by_entries_and_by_coefficients():
-    """[N-grad] The slope by a Toeplitz coefficient is the sum of the slopes by the entries of its diagonal."""
-    dense = matrices.toeplitz(COEFFICIENTS).entries()
-    arguments = {**SMALL, "samples": MANY}
-    for direction in ("remove", "add"):
-        sigma, slope = published.noise_slope(COEFFICIENTS, **arguments, direction=direction)
-        same, entries = published.noise_slope(dense, **arguments, direction=direction)
-        assert same == pytest.approx(sigma, rel=1e-11)
-        assert not np.any(np.triu(entries, 1))
-        assert [np.trace(entries, -k) for k in range(8)] == pytest.approx(slope, rel=1e-9)
-
-
 def test_gram_and_errors_for_jax():
     """[N-3.2], [N-RMSE] The functions that JAX differentiates agree with those of the library."""
     n, b = 21, 7
@@ -253,27 +207,6 @@ def test_descent_comes_close_to_the_optimum(best, options):
         float(found.objective), rel=1e-9
     )
     assert np.all(found.encoder.coefficients >= 0)
-
-
-def test_descent_of_other_families_and_objectives(best):
-    buffered = published.optimize(
-        "buffered_linear_toeplitz", **TARGET, buffers=2, samples=MANY, steps=40, learning_rate=0.05
-    )
-    assert isinstance(buffered.encoder, matrices.BufferedToeplitz)
-    assert float(buffered.objective) < 1.04 * best.objective
-    largest = published.optimize(**TARGET, objective="largest_error", samples=MANY, steps=40)
-    worst = utility.largest_error(largest.encoder, largest.noise_multiplier)
-    assert worst == pytest.approx(float(largest.objective), rel=1e-9)
-    assert worst < utility.largest_error(best.encoder, best.noise_multiplier) * 1.01
-    own = published.optimize(
-        partial(lower),
-        **{**SMALL, "epochs": 2},
-        objective=penalised,
-        start=np.full(28, -2.0),
-        samples=MANY,
-        steps=5,
-    )
-    assert own.history[-1, 0] < own.history[0, 0] and own.parameters.shape == (28,)
 
 
 # --- devices, precision, quiet -------------------------------------------------------------------------------
@@ -408,8 +341,3 @@ def test_bad_input_is_refused_before_any_work(function, valid, rows, monkeypatch
     for changes, message in rows:
         with pytest.raises((ValueError, TypeError), match=message):
             function(**{**valid, **changes})
-
-
-def test_directions_of_the_estimator():
-    with pytest.raises(ValueError, match="direction must be"):
-        published.estimator(GRAM, 1.0, epsilon=1.0, bins=[0], normals=[[0.0] * 4], direction="both")

@@ -12,7 +12,7 @@ import optax
 import pytest
 
 from dplib import batching, matrices, training
-from dplib.training import Config, clipped_sum, clipping, correlated_noise, memory_rows, run_state, train
+from dplib.training import Config, clipped_sum, correlated_noise, memory_rows, run_state, train
 from dplib.training import correlated_noise_jax as noise
 
 fit = functools.partial(train, rounds_per_call=8)  # divides the rounds: one program a test
@@ -118,16 +118,6 @@ def test_long_recursions_stay_accurate():
         assert np.abs(w - encoder.solve(z)).max() < 2e-5 * np.abs(w).max()
 
 
-def test_seeds_and_rounds_are_independent_streams():
-    encoder = matrices.identity(4)
-    a, b, c = (noise_of(encoder, "keep", 20_000, seed=s, rounds=4) for s in (1, 1, 2**100))
-    assert np.array_equal(a, b)
-    stacked = np.concatenate([a, c])
-    assert np.abs(np.corrcoef(stacked) - np.eye(8)).max() < 5 / math.sqrt(20_000)
-    fresh = [noise_of(encoder, "keep", 4, seed=None, rounds=1) for _ in range(2)]
-    assert not np.array_equal(*fresh)
-
-
 def test_leaves_of_a_pytree_get_independent_noise():
     transform = correlated_noise(matrices.identity(2), 1.0, seed=1)
     sums = {"a": jnp.zeros((50, 80)), "b": [jnp.zeros(4000), jnp.zeros(())]}
@@ -177,19 +167,6 @@ def test_one_record_moves_the_sum_by_at_most_the_clip_norm():
             moved = [np.append(a["w"], a["b"]) - without for a in (with_it, empty)]
             assert np.linalg.norm(moved[0]) <= 0.5 * (1 + 1e-5)
             assert np.linalg.norm(moved[1]) <= 2e-6
-
-
-def test_microbatches_chosen_by_themselves(monkeypatch):
-    """A cache's worth on a CPU, 1 GiB on a device; never less than one."""
-    params = [jax.ShapeDtypeStruct((n,), np.float32) for n in (100, 10**5, 10**9)]
-    assert [clipping._microbatch(p) for p in params] == [64, 8, 8]
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert [clipping._microbatch(p) for p in params[1:]] == [2684, 1]
-
-
-def test_zero_gradients_stay_zero():
-    found = clipped_sum(lambda p, e: 0.0 * jnp.sum(p["w"]), START, (X, Y), np.ones(30, bool), 1.0)
-    assert not np.any(found["w"]) and not np.any(found["b"])
 
 
 # --------------------------------------------------------------------------------- training
@@ -255,17 +232,6 @@ def test_the_divisor_gives_nothing_away():
 
 def parameters(result):
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(result.params)])
-
-
-def test_rounds_per_call_and_microbatches_change_rounding_only():
-    config = Config(divisor=12.0, noise_multiplier=1.0, encoder=matrices.optimal_counting(ROUNDS, 3), learning_rate=0.3)
-    ends = [
-        parameters(
-            fit(squared, START, (X, Y), stream(), replace(config, microbatch=m), seed=2, rounds_per_call=k)
-        )
-        for m, k in [(None, 16), (None, 1), (5, 24), (5, 7)]
-    ]
-    assert max(np.abs(end - ends[0]).max() for end in ends) < 1e-4
 
 
 def test_a_seed_repeats_a_run_and_none_does_not():
