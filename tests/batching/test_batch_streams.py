@@ -32,18 +32,12 @@ def chi_square(observed, expected):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_rounds_are_increasing_read_only_repeatable_and_in_any_order(name):
-    first, again, other = (STREAMS[name](seed) for seed in (3, 3, 4))
+def test_rounds_come_in_any_order(name):
+    """Round t does not depend on the rounds before it."""
+    first, again = STREAMS[name](3), STREAMS[name](3)
     batches = list(first)
-    assert isinstance(first, Batches) and len(first) == len(batches) == first.rounds == 12
-    for t in (7, 2, 11, 0):  # round t does not depend on the rounds before it
-        assert np.array_equal(again[t], batches[t])
-    for batch in batches:
-        assert batch.dtype == np.int64 and not batch.flags.writeable
-        assert np.all(np.diff(batch) > 0) and (not len(batch) or (batch[0] >= 0 and batch[-1] < 40))
-    assert any(not np.array_equal(a, b) for a, b in zip(batches, other)) == (name != "round_robin")
-    matrix = batching.participation(first, 40)
-    assert np.array_equal(matrix.sum(axis=1), [len(batch) for batch in batches])
+    assert isinstance(first, Batches) and len(batches) == first.rounds == 12
+    assert all(np.array_equal(again[t], batches[t]) for t in (7, 2, 11, 0))
     assert f"{first.expected_size:g} expected" in repr(first)
 
 
@@ -72,35 +66,6 @@ def test_a_subset_is_uniform_and_in_uniform_order():
     # In increasing order, or cut from a sequence of numbers that may repeat, it would be another law.
     firsts = [np.sort(subset(rng, 5, 2))[0] for _ in range(2000)]
     assert chi_square(np.bincount(firsts, minlength=5), np.ones(5)) < LIKELY
-
-
-@pytest.mark.parametrize("q", [0.3, 0.7])
-def test_poisson_coins_are_independent_between_records_and_rounds(q):
-    """All 2^6 patterns of 3 records in 2 rounds have their product probability."""
-    trials = 6000
-    stream = batching.poisson_stream(3, 2 * trials, q, seed=5)
-    codes = batching.participation(stream, 3).reshape(trials, 6) @ (1 << np.arange(6))
-    heads = np.array([code.bit_count() for code in range(64)])
-    counts = np.bincount(codes, minlength=64)
-    assert chi_square(counts, q**heads * (1 - q) ** (6 - heads)) > LIKELY
-    assert chi_square(counts, (q + 0.04) ** heads * (0.96 - q) ** (6 - heads)) < LIKELY
-
-
-def test_every_fixed_batch_is_equally_likely_and_independent_of_the_last():
-    stream = batching.fixed_batch_stream(4, 14000, 2, seed=3)
-    places = {subset: i for i, subset in enumerate(itertools.combinations(range(4), 2))}
-    codes = np.array([places[tuple(batch.tolist())] for batch in stream])
-    pairs = np.bincount(6 * codes[0::2] + codes[1::2], minlength=36)
-    assert chi_square(pairs, np.ones(36)) > LIKELY
-
-
-@pytest.mark.parametrize("name", ["shuffling", "shuffling anew", "balls_in_bins", "round_robin"])
-def test_every_record_takes_part_exactly_once_an_epoch(name):
-    for seed in range(20):
-        matrix = batching.participation(STREAMS[name](seed), 40)
-        assert np.all(matrix.reshape(3, 4, 40).sum(axis=1) == 1)
-        kept = np.array_equal(matrix[:4], matrix[4:8]) and np.array_equal(matrix[:4], matrix[8:])
-        assert kept == (name != "shuffling anew")
 
 
 @pytest.mark.parametrize("reshuffle", [False, True])
@@ -144,14 +109,6 @@ def test_participations_are_separated_and_in_turn():
     codes = np.bincount(turns @ [1, 2, 4, 8], minlength=16)
     heads = np.array([code.bit_count() for code in range(16)])
     assert chi_square(codes, (b * p) ** heads * (1 - b * p) ** (4 - heads)) > LIKELY
-
-
-def test_full_rate_is_round_robin():
-    separated, fixed = (
-        batching.min_separation_stream(10, 6, 3, 1 / 3, seed=1),
-        batching.round_robin_stream(10, 3, 2),
-    )
-    assert all(np.array_equal(a, b) for a, b in zip(separated, fixed))
 
 
 # ------------------------------------------------------------------------------ static shape

@@ -31,22 +31,33 @@ def chi_square(observed, expected):
     return stats.chisquare(observed, np.array(expected) * sum(observed) / sum(expected)).pvalue
 
 
+def drawn(form, scheme, *arguments, seed=7, **options):
+    """The batches of a scheme, all at once or as a stream."""
+    if form == "list":
+        source = () if scheme == "round_robin" else (rng(seed),)
+        return getattr(batching, scheme)(*arguments, *source, **options)
+    seeded = {} if scheme == "round_robin" else {"seed": seed}
+    return getattr(batching, f"{scheme}_stream")(*arguments, **seeded, **options)
+
+
+each_form = pytest.mark.parametrize("form", ["list", "stream"])
 SCHEMES = {
-    "poisson": lambda g: batching.poisson(40, 12, 0.2, g),
-    "fixed_batch": lambda g: batching.fixed_batch(40, 12, 8, g),
-    "shuffling": lambda g: batching.shuffling(40, 4, 3, g),
-    "shuffling anew": lambda g: batching.shuffling(40, 4, 3, g, reshuffle=True),
-    "min_separation": lambda g: batching.min_separation(40, 12, 4, 0.1, g),
-    "balls_in_bins": lambda g: batching.balls_in_bins(40, 4, 3, g),
-    "balls_in_bins streaming": lambda g: batching.balls_in_bins(40, 4, 3, g, streaming=True),
-    "round_robin": lambda g: batching.round_robin(40, 4, 3),
+    "poisson": lambda form, seed: drawn(form, "poisson", 40, 12, 0.2, seed=seed),
+    "fixed_batch": lambda form, seed: drawn(form, "fixed_batch", 40, 12, 8, seed=seed),
+    "shuffling": lambda form, seed: drawn(form, "shuffling", 40, 4, 3, seed=seed),
+    "shuffling anew": lambda form, seed: drawn(form, "shuffling", 40, 4, 3, seed=seed, reshuffle=True),
+    "min_separation": lambda form, seed: drawn(form, "min_separation", 40, 12, 4, 0.1, seed=seed),
+    "balls_in_bins": lambda form, seed: drawn(form, "balls_in_bins", 40, 4, 3, seed=seed),
+    "round_robin": lambda form, seed: drawn(form, "round_robin", 40, 4, 3),
 }
+ONCE_AN_EPOCH = ["shuffling", "shuffling anew", "balls_in_bins", "round_robin"]
 
 
+@each_form
 @pytest.mark.parametrize("name", SCHEMES)
-def test_batches_are_increasing_read_only_and_repeatable(name):
-    first, again, other = (SCHEMES[name](rng(seed)) for seed in (3, 3, 4))
-    assert isinstance(first, list) and len(first) == 12
+def test_batches_are_increasing_read_only_and_repeatable(name, form):
+    first, again, other = (SCHEMES[name](form, seed) for seed in (3, 3, 4))
+    assert len(first) == 12 and isinstance(first, list) == (form == "list")
     for batch in first:
         assert batch.dtype == np.int64 and batch.ndim == 1 and not batch.flags.writeable
         assert np.all(np.diff(batch) > 0) and (not len(batch) or (batch[0] >= 0 and batch[-1] < 40))
@@ -58,47 +69,47 @@ def test_batches_are_increasing_read_only_and_repeatable(name):
 # ---------------------------------------------------------------------- Poisson
 
 
-def test_poisson_coins_are_independent_between_records_and_rounds():
+@each_form
+@pytest.mark.parametrize("q", [0.35, 0.7])
+def test_poisson_coins_are_independent_between_records_and_rounds(q, form):
     """All 2^6 patterns of 3 records in 2 rounds have their product probability."""
-    q, trials = 0.35, 8000
-    batches = batching.poisson(3, 2 * trials, q, rng())
-    matrix = batching.participation(batches, 3).reshape(trials, 6)
-    codes = matrix @ (1 << np.arange(6))
-    heads = np.array([bin(code).count("1") for code in range(64)])
-    expected = trials * q**heads * (1 - q) ** (6 - heads)
-    assert chi_square(np.bincount(codes, minlength=64), expected) > LIKELY
+    trials = 8000
+    matrix = batching.participation(drawn(form, "poisson", 3, 2 * trials, q), 3).reshape(trials, 6)
+    counts = np.bincount(matrix @ (1 << np.arange(6)), minlength=64)
+    heads = np.array([code.bit_count() for code in range(64)])
+    assert chi_square(counts, trials * q**heads * (1 - q) ** (6 - heads)) > LIKELY
+    assert chi_square(counts, trials * (q + 0.04) ** heads * (0.96 - q) ** (6 - heads)) < LIKELY
 
 
-def test_poisson_at_the_ends_of_its_range():
-    assert all(len(batch) == 0 for batch in batching.poisson(5, 3, 0, rng()))
-    assert all(np.array_equal(batch, np.arange(5)) for batch in batching.poisson(5, 3, 1, rng()))
-    assert sum(map(len, batching.poisson(2**31 - 1, 1000, 1e-300, rng()))) == 0
-    rare = batching.poisson(2**31 - 1, 10**4, 1e-11, rng())
+@each_form
+def test_poisson_at_the_ends_of_its_range(form):
+    assert all(len(batch) == 0 for batch in drawn(form, "poisson", 5, 3, 0))
+    assert all(np.array_equal(batch, np.arange(5)) for batch in drawn(form, "poisson", 5, 3, 1))
+    assert sum(map(len, drawn(form, "poisson", 2**31 - 1, 1000, 1e-300))) == 0
+    rare = drawn(form, "poisson", 2**31 - 1, 10**4, 1e-11)
     assert 120 < sum(map(len, rare)) < 320
 
 
 # ------------------------------------------------------------------ fixed sizes
 
 
-def test_fixed_batches_of_different_rounds_are_independent():
-    batches = batching.fixed_batch(4, 24000, 2, rng())
-    codes = [sum(1 << d for d in batch.tolist()) for batch in batches]
-    values = sorted(set(codes))
-    table = np.zeros((6, 6))
-    for a, b in zip(codes[0::2], codes[1::2]):
-        table[values.index(a), values.index(b)] += 1
-    assert chi_square(table.ravel(), np.full(36, 12000 / 36)) > LIKELY
+@each_form
+def test_fixed_batches_of_different_rounds_are_independent(form):
+    """All 36 pairs of two batches of 2 of 4 records are equally likely."""
+    places = {subset: i for i, subset in enumerate(itertools.combinations(range(4), 2))}
+    codes = np.array([places[tuple(batch.tolist())] for batch in drawn(form, "fixed_batch", 4, 14_000, 2)])
+    pairs = np.bincount(6 * codes[0::2] + codes[1::2], minlength=36)
+    assert chi_square(pairs, np.full(36, 7000 / 36)) > LIKELY
 
 
 # -------------------------------------------------------------- once an epoch
 
 
-@pytest.mark.parametrize(
-    "name", ["shuffling", "shuffling anew", "balls_in_bins", "balls_in_bins streaming", "round_robin"]
-)
-def test_every_record_takes_part_exactly_once_an_epoch(name):
+@each_form
+@pytest.mark.parametrize("name", ONCE_AN_EPOCH)
+def test_every_record_takes_part_exactly_once_an_epoch(name, form):
     for seed in range(20):
-        matrix = batching.participation(SCHEMES[name](rng(seed)), 40)
+        matrix = batching.participation(SCHEMES[name](form, seed), 40)
         assert np.all(matrix.reshape(3, 4, 40).sum(axis=1) == 1)
         kept = np.array_equal(matrix[:4], matrix[4:8]) and np.array_equal(matrix[:4], matrix[8:])
         assert kept == (name != "shuffling anew")
@@ -195,11 +206,12 @@ def test_rate_inside_the_part_is_b_times_the_average_rate():
         assert chi_square(counts, T / b * stats.binom.pmf(np.arange(11), 10, b * p)) > LIKELY
 
 
-def test_full_rate_is_round_robin():
-    separated = batching.min_separation(10, 6, 3, 1 / 3, rng())
-    assert all(np.array_equal(a, b) for a, b in zip(separated, batching.round_robin(10, 3, 2)))
+@each_form
+def test_full_rate_is_round_robin(form):
+    separated, fixed = drawn(form, "min_separation", 10, 6, 3, 1 / 3), drawn(form, "round_robin", 10, 3, 2)
+    assert all(np.array_equal(a, b) for a, b in zip(separated, fixed))
     for b in range(1, 60):  # 1/b is allowed although b * (1/b) may round above 1
-        batching.min_separation(60, 2, b, 1 / b, rng())
+        drawn(form, "min_separation", 60, 2, b, 1 / b)
 
 
 def test_separation_one_is_poisson_sampling():
