@@ -27,11 +27,6 @@ def draw(sampler, blocks, seed=1):
     return np.concatenate([sampler(generator(seed, (9,), i)) for i in range(blocks)])
 
 
-def standard_scores(sampler, truth, blocks=8):
-    values = draw(sampler, blocks) * sampler.bound
-    return (values.mean() - truth) / (values.std() / math.sqrt(len(values)))
-
-
 # --- the factor -------------------------------------------------------------------------------------------
 
 
@@ -58,20 +53,6 @@ def test_factor_is_above_in_exact_arithmetic(gram):
 
 
 # --- remove -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [2, 3, 6])
-def test_equal_modes_are_a_gaussian(size):
-    """[C-6] All modes equal: w is one lognormal, and every line gives delta of a Gaussian of sensitivity mu."""
-    mu = 0.9
-    truth = gaussian.delta(mu, 0.7)
-    values = (
-        draw(remove(np.full((4, 4), mu**2), 0.7, size), 2) * remove(np.full((4, 4), mu**2), 0.7, size).bound
-    )
-    assert values.mean() == pytest.approx(truth, rel=1e-3)
-    assert values.std() < 0.03 * truth
-    factor = tuple_sampler.factor(np.full((4, 4), mu**2))
-    assert abs(standard_scores(tuple_sampler.add_sampler(factor, 0.7), truth)) < 4
 
 
 @pytest.mark.parametrize(
@@ -268,14 +249,6 @@ def test_what_the_drawn_tuples_miss_is_added():
     worse = certificate.Plan(dataclasses.replace(sampler, missed=sampler.missed + 1e-3), plan.pilot)
     one, two = (certificate.run(p, 2**13, 1e-3, 0, (0,)).upper for p in (plan, worse))
     assert two - one == pytest.approx(1e-3 * sampler.bound, rel=1e-6)
-
-
-def test_a_number_of_samples_that_is_no_multiple_of_a_block():
-    gram = bands(8, 4, 0.5)
-    found = certificate.certify(gram, 0.8, "remove", 5000, 1e-3, 0, tuple_size=5)
-    sampler = certificate.prepare(gram, 0.8, "remove", 5000, 1e-3, 0, 5).sampler
-    values = np.concatenate(certificate.random_blocks.run(sampler, 2, seed=0, key=(certificate._FINAL,)))
-    assert len(values) == 8192 and found.mean == pytest.approx(values[:5000].mean() * sampler.bound, rel=1e-12)
 
 
 def test_budget_too_small():

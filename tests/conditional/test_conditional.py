@@ -47,14 +47,6 @@ def test_structure_and_pairs_give_the_same_probabilities(separation):
     assert np.allclose(one, two, rtol=1e-9)
 
 
-def test_a_tree_is_never_below_its_pairs():
-    """[M-Alg2] It counts all leaves, not only those it shares a node with."""
-    tree = matrices.binary_tree(8)
-    listed = matrices.Dense(tree.entries(), tree.row_rounds)
-    one, two = (conditional.published_tail(e, 4.0, 0.1, 0.01) for e in (tree, listed))
-    assert np.all(one >= two - 1e-12) and np.all(one <= 2 * two)
-
-
 def test_a_joint_bound_is_never_worse_than_markov():
     """[A-11] e^w has mean 1 without participations: Pr[w > log(1/tail)] <= tail, however large the norm."""
     nobody = lambda orders: np.zeros(len(orders))
@@ -271,14 +263,6 @@ def test_simulated_trees_keep_their_budget(bound, present):
 # ------------------------------------------------------------------ rows
 
 
-@pytest.mark.parametrize("encoder", (matrices.optimal_counting(40), matrices.binary_tree(32)), ids=("ages", "tree"))
-@pytest.mark.parametrize("tail_bound", ("published", "joint", "aggregated"))
-def test_rows_say_what_they_spend(tail_bound, encoder):
-    [found] = conditional.rows(encoder, 8.0, 0.05, 1e-6, tail_bound, slack=1e-9)
-    assert sum(count for _, count in found.pairs) == (40 if encoder.columns == 40 else 63)
-    assert found.delta_1 == 1e-6 and 0 < found.slack <= 1e-9 and found.tail_bound == tail_bound
-
-
 def epsilon_of_rows(encoder, p, delta_1, tail_bound):
     [rows] = conditional.rows(encoder, 12.0, p, delta_1, tail_bound)
     return accounting.epsilon(rows.pairs, delta_1).upper
@@ -381,13 +365,6 @@ def test_participations_may_be_rarer_than_the_slack(encoder):
     first, _ = found.pairs[0]
     assert found.slack <= 1e-12
     assert first.sensitivities == pytest.approx([0.0, 1.0], rel=1e-14, abs=0) and first.probabilities[1] == pytest.approx(1e-14, rel=1e-6)
-
-
-def test_without_min_separation_there_is_one_group_of_records():
-    """The default is that of the source: every record may take part in every round."""
-    dense = matrices.dense(np.tril(np.ones((4, 4))))
-    assert len(conditional.rows(dense, 4.0, 0.1, 0.01, "joint")) == 1
-    assert len(conditional.rows(dense, 4.0, 0.1, 0.01, "joint", min_separation=2)) == 2
 
 
 def test_a_posterior_below_the_smallest_normal_float_is_rounded_up():

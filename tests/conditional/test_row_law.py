@@ -93,13 +93,6 @@ def test_improbable_coins_are_poisson_numbers_of_jumps():
     assert 0.0025 < mean < 0.0025 * (1 + 1.01 * 0.001)
 
 
-def test_improbable_coins_come_first():
-    laws = RowLaws(1, 0.5, 20, 2.0, 6.0)
-    laws.add(1.0, row_laws.bernoulli_numbers([0.3]))
-    with pytest.raises(ValueError, match="first"):
-        laws.add_improbable(np.array([1.0]), np.array([[0.1]]))
-
-
 def test_numbers_of_participations_dominate_their_convolution():
     """[A-10] Poisson and binomial numbers at entries off the grid, added to some of the rows only."""
     sigma, t = 1.5, np.linspace(-10, 25, 150)

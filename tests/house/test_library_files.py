@@ -6,7 +6,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import docstrings
 import fuzz_cases
 import library_files
 import pytest
@@ -70,19 +69,3 @@ def test_public_modules_are_listed(copy):
     (copy / "dplib" / "_hidden").mkdir()
     (copy / "dplib" / "_hidden" / "planted.py").write_text(PLANTED)
     assert "dplib._hidden.planted" not in library_files.public_modules()
-
-
-def test_pages_examples_and_fuzz_ask_for_it(copy):
-    page = tool("tests/house/test_library_page.py")
-    page.test_every_module_is_on_the_page()
-    plant(copy)
-    with pytest.raises(AssertionError, match="dplib.lessons.planted"):
-        page.test_every_module_is_on_the_page()
-    examples = tool("tests/house/test_examples.py")
-    [names] = [mark.args[1] for mark in examples.test_every_public_module_has_an_example.pytestmark]
-    assert "dplib.lessons.planted" in names
-    with pytest.raises(AssertionError, match="dplib.lessons.planted"):
-        examples.test_every_public_module_has_an_example("dplib.lessons.planted")
-    assert "planted.planted" in fuzz_cases.public_functions()
-    assert "dplib.lessons.planted" in docstrings.public_modules(copy)
-    assert list(docstrings.members("dplib.lessons.planted")) == ["planted"]

@@ -51,20 +51,6 @@ def test_a_statement_that_fails_too_often_is_seen(study):
     assert study.row(approximation, about)["holds"]
 
 
-def test_a_study_goes_on_where_it_stopped(study, tmp_path, monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        study, "STATEMENTS", {"one": (0.05, True, lambda seed: seen.append(seed) or seed % 2)}
-    )
-    monkeypatch.setattr(study, "REPETITIONS", 300)
-    path = tmp_path / "blocks.jsonl"
-    study.measured(path, 1e9)
-    assert seen == list(range(300))
-    path.write_text("\n".join(path.read_text(encoding="utf-8").splitlines()[:2]) + "\n", encoding="utf-8")
-    failed, _ = study.measured(path, 1e9)
-    assert seen[300:] == list(range(2 * study.BLOCK, 300)) and sum(failed["one"]) == 150
-
-
 def test_the_committed_study():
     record = json.loads(RESULT.read_text(encoding="utf-8"))
     (rows,) = record["tables"].values()

@@ -74,20 +74,6 @@ def test_identity_is_not_stationary_among_all_triangular_encoders(noise, toleran
     assert slopes[0] + math.log(up / down) / (2 * h) == pytest.approx(-1 / 6, abs=tolerance)
 
 
-@pytest.mark.parametrize("rounds", (2, 5, 12))
-def test_error_falls_faster_than_the_noise_rises(rounds):
-    """d ln err / d C_11 = -2 / (T + 1) at the identity; with 1 / T from the noise the sum is below 0."""
-    h = 1e-5
-    values = []
-    for s in (h, -h):
-        diagonal = np.ones(rounds)
-        diagonal[0] += s
-        values.append(math.log(utility.rmse(matrices.dense(np.diag(diagonal)))))
-    slope = (values[0] - values[1]) / (2 * h)
-    assert slope == pytest.approx(-2 / (rounds + 1), rel=1e-6)
-    assert 1 / rounds + slope == pytest.approx(-(rounds - 1) / (rounds * (rounds + 1)), abs=1e-8)
-
-
 @pytest.mark.parametrize("epsilon, slope", [(0.02, 0.1655), (1.0, -0.080)])
 def test_identity_among_toeplitz_encoders_of_two_poisson_rounds(epsilon, slope):
     """One-sided slope of ln RMSE by c_1 at p = .1, delta = 1e-5: above 0 at small epsilon, below at 1."""

@@ -61,24 +61,6 @@ def test_curves_differ_without_colour():
         assert first != second
 
 
-def test_curve_gives_keywords_that_plot_accepts():
-    fig, ax = plotting.figure()
-    for index, (colour, _) in enumerate(plotting.CURVES):
-        (line,) = ax.plot([0, 1], [0, index], **plotting.curve(index))
-        assert line.get_color() == colour
-    fig.canvas.draw()
-
-
-def test_figure_has_page_width_and_the_grid_asked_for():
-    fig, axes = plotting.figure(2, 3)
-    assert axes.shape == (2, 3)
-    assert tuple(fig.get_size_inches()) == pytest.approx((plotting.WIDTH, 4.6))
-    fig, _ = plotting.figure(height=2.5)
-    assert tuple(fig.get_size_inches()) == pytest.approx((plotting.WIDTH, 2.5))
-    fig, _ = plotting.figure()
-    assert tuple(fig.get_size_inches()) == pytest.approx((plotting.WIDTH, 0.66 * plotting.WIDTH))
-
-
 def test_finish_names_axes_title_and_legend():
     _, ax = plotting.figure()
     ax.plot([0, 1], [0, 1], label="truth")

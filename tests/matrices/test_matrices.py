@@ -172,17 +172,6 @@ def test_structured_encoders_need_no_dense_matrix(build):
             dense()
 
 
-@pytest.mark.parametrize("n", [2049, 5000])
-def test_two_ways_to_invert_a_series_agree(n):
-    """Newton's doubling against the closed form, and against substitution."""
-    closed = matrices.optimal_counting(n).inverse_coefficients
-    series = matrices.toeplitz(matrices.optimal_counting(n).coefficients).inverse_coefficients
-    assert series == pytest.approx(closed, abs=1e-15)
-    slow = matrices.optimal_counting(n, bands=64)
-    y = np.random.default_rng(2).normal(size=n)
-    assert slow.solve(y)[:2048] == pytest.approx(matrices.optimal_counting(2048, bands=64).solve(y[:2048]), abs=1e-13)
-
-
 # --- bad input ---------------------------------------------------------------------------------------------
 
 

@@ -64,12 +64,6 @@ def test_decoders_of_a_tree_by_definition(encoder):
     assert np.all(best <= online * (1 + 1e-12)) and np.all(online <= plain * (1 + 1e-12))
 
 
-def test_large_encoders():
-    for encoder in (matrices.optimal_counting(131_072), matrices.binary_tree(131_072), matrices.tree_restarts(131_072, 64)):
-        errors = utility.deviations(encoder)
-        assert errors.shape == (131_072,) and np.all(np.isfinite(errors)) and np.all(errors > 0)
-
-
 def test_errors_whose_squares_leave_the_range_of_floats():
     """C^-1 of 1 + 2 v has entries up to 2^599; its prefix sums have the closed form (1 - (-2)^t) / 3."""
     growing = matrices.toeplitz(np.concatenate([[1.0, 2.0], np.zeros(598)]))

@@ -46,15 +46,6 @@ def test_one_participation_is_near_the_bound_for_all_matrices():
     assert found < cost(matrices.optimal_counting(n), n)
 
 
-def test_few_bands_need_not_know_the_period():
-    first, second = without_amplification(32, bands=6), without_amplification(32, bands=6, batches_per_epoch=8)
-    np.testing.assert_array_equal(first.coefficients, second.coefficients)
-    # Where the period does not divide the rounds, or bands overlap, they differ.
-    third = without_amplification(32, bands=16, batches_per_epoch=8)
-    assert cost(third, 8) < cost(without_amplification(32, bands=16), 8) * 0.999
-    assert without_amplification(2**13 + 1, bands=1).bands == 1
-
-
 # ------------------------------------------------------------------------- the noise
 
 
@@ -134,13 +125,6 @@ def test_one_batch_is_no_sampling():
     fixed, bins = unamplified(**ask, bands=3), banded_balls_in_bins(**ask, bands=3)
     assert bins.kind == "exact" and bins.noise_multiplier == pytest.approx(fixed.noise_multiplier, rel=1e-4)
     assert banded_poisson(**ask).objective == pytest.approx(unamplified(**ask, bands=1).objective, rel=1e-6)
-
-
-def test_largest_error_is_the_objective():
-    found = unamplified(**SMALL, objective="largest_error")
-    assert found.objective == pytest.approx(utility.largest_error(found.encoder, found.noise_multiplier), rel=1e-10)
-    other = unamplified(**SMALL)
-    assert utility.largest_error(other.encoder, other.noise_multiplier) > found.objective * 1.001
 
 
 # ------------------------------------------------------------------------- bad input
