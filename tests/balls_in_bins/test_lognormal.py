@@ -139,33 +139,25 @@ def test_transform_against_direct_convolution(side):
 def test_one_jump_is_enough(monkeypatch):
     """Where one large X_j decides, f is linear from below the strike on: the same values, with smaller grids."""
     request = (128, 0.45, 0.25, "remove")
-    plan = lambda: lognormal_sum._Plan(*request, gaussian.log_delta(math.sqrt(0.45), 0.25))
-    assert plan().z_jump < plan().z_strike and plan().linear
+    plan = lognormal_sum._Plan(*request, gaussian.log_delta(math.sqrt(0.45), 0.25))
+    assert plan.z_jump < plan.z_strike and plan.linear
     answer = bracket(*request, 1e-5)
-    narrow = bracket(1024, 0.625, 0.25, "remove")
-    assert narrow.upper < 1.1e-12
     monkeypatch.setattr(lognormal_sum._Plan, "_jump", lambda self: self.z_strike)
-    assert plan().z_jump == plan().z_strike
     other = bracket(*request, 1e-5)
     assert answer.lower <= other.upper and other.lower <= answer.upper
-    wide = bracket(1024, 0.625, 0.25, "remove", 1e-2)
-    assert narrow.lower <= wide.upper and wide.lower <= narrow.upper
 
 
 def test_what_a_jump_misses():
     """The bound on E[(1 - S)_+; some X_j large] by sampling, at a level where it can be seen."""
-    b, d, epsilon = 64, 1.0, 0.1
-    plan = lognormal_sum._Plan(b, d, epsilon, "remove", gaussian.log_delta(1.0, epsilon))
-    rng = np.random.default_rng(8)
-    z = rng.standard_normal((60_000, b))
-    total = np.exp(z - 0.5).sum(axis=1) / (b * math.exp(epsilon))
+    plan = lognormal_sum._Plan(64, 1.0, 0.1, "remove", gaussian.log_delta(1.0, 0.1))
+    z = np.random.default_rng(8).standard_normal((60_000, 64))
+    total = np.exp(z - 0.5).sum(axis=1) / (64 * math.exp(0.1))
     for level in (1.5, 2.0, 2.5):
-        missed = np.where(z.max(axis=1) > level, np.maximum(1 - total, 0), 0).mean()
-        assert missed <= math.exp(plan.log_missed(level))
-        linear = np.where(z.max(axis=1) > level, total - 1, 0)
-        value = plan.linear_part(level)[0]
+        jumped = z.max(axis=1) > level
+        assert np.where(jumped, np.maximum(1 - total, 0), 0).mean() <= math.exp(plan.log_missed(level))
+        linear = np.where(jumped, total - 1, 0)
         error = linear.std() / math.sqrt(len(linear))
-        assert abs((math.exp(value) if value > -math.inf else 0.0) - max(linear.mean(), 0)) < 5 * error
+        assert abs(math.exp(plan.linear_part(level)[0]) - max(linear.mean(), 0)) < 5 * error
 
 
 @pytest.mark.parametrize("side", SIDES)

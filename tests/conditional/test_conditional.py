@@ -70,22 +70,18 @@ def test_groups_bound_all_inner_products(n, separation, wide, monkeypatch):
     if wide:
         make_groups_wide(monkeypatch)
     ages = tails_toeplitz.Ages(decreasing(np.random.default_rng(n), n), 2.0, separation)
-    past = [np.concatenate([np.zeros(n), ages.coefficients])[n - a * separation :][:n] for a in range(1, ages.count)]
     # Column of age a: what was released of it, aligned at the present; its start lies a blocks back.
-    released = np.zeros((ages.count - 1, ages.count * separation))
-    for a in range(1, ages.count):
-        start = (ages.count - a) * separation
-        length = ages.count * separation - start
-        released[a - 1, start:] = np.append(ages.coefficients, np.zeros(length))[:length]
+    length = ages.count * separation
+    column = np.append(ages.coefficients, np.zeros(length))
+    released = np.array([np.append(np.zeros(length - a * separation), column[: a * separation]) for a in range(1, ages.count)])
     gram = released @ released.T / 4
     group = np.searchsorted(ages.edges, np.arange(1, ages.count))
     covered = group <= len(ages.upper)
     upper = ages.upper[np.ix_(group[covered] - 1, group[covered] - 1)]
-    assert len(past) == ages.count - 1 and np.all(upper >= gram[np.ix_(covered, covered)])
+    assert np.all(upper >= gram[np.ix_(covered, covered)])
     assert np.all(ages.covariance >= ages.upper) and np.linalg.eigvalsh(ages.covariance)[0] > 0
     assert ages.sizes[: ages.old].sum() == ages.active and ages.multiplicities.sum() == ages.count - 1
-    pairs = sum(min(row, ages.active) for row in range(ages.count))
-    assert ages.pairs == pairs
+    assert ages.pairs == sum(min(row, ages.active) for row in range(ages.count))
 
 
 def gauss_hermite(bound, order, centre, kappa, shift):
@@ -330,19 +326,24 @@ def test_a_large_encoder_that_is_not_monotone_is_dominated_by_its_majorant(monke
     assert [m.sensitivities.tolist() for m, _ in wavy.pairs] == [m.sensitivities.tolist() for m, _ in smooth.pairs]
 
 
-def test_void_bounds_say_why():
-    counting, tree = matrices.optimal_counting(32), matrices.binary_tree(32)
-    for encoder in (counting, tree):
-        with pytest.raises(NoBracketError, match="tail bound is void.*larger noise"):
-            conditional.rows(encoder, 0.02, 0.5, 1e-6, "aggregated")
-    for encoder, bound, b in (
-        (matrices.toeplitz([1.0, 0.2, 0.5]), "aggregated", 1),
-        (counting, "pooled", 1),
-        (tree, "aggregated", 2),
-        (matrices.dense(counting.entries()), "aggregated", 1),
-    ):
-        with pytest.raises(NoBracketError, match="aggregated bound needs"):
-            conditional.rows(encoder, 5.0, 0.1, 1e-3, bound, min_separation=b)
+@pytest.mark.parametrize("encoder", [matrices.optimal_counting(32), matrices.binary_tree(32)])
+def test_void_bounds_say_why(encoder):
+    with pytest.raises(NoBracketError, match="tail bound is void.*larger noise"):
+        conditional.rows(encoder, 0.02, 0.5, 1e-6, "aggregated")
+
+
+NO_STRUCTURE = [
+    (matrices.toeplitz([1.0, 0.2, 0.5]), "aggregated", 1),
+    (matrices.optimal_counting(32), "pooled", 1),
+    (matrices.binary_tree(32), "aggregated", 2),
+    (matrices.dense(np.tri(32)), "aggregated", 1),
+]
+
+
+@pytest.mark.parametrize("encoder, bound, separation", NO_STRUCTURE)
+def test_aggregated_bounds_need_a_structure(encoder, bound, separation):
+    with pytest.raises(NoBracketError, match="aggregated bound needs"):
+        conditional.rows(encoder, 5.0, 0.1, 1e-3, bound, min_separation=separation)
 
 
 def test_encoders_with_too_many_rounds_are_refused():

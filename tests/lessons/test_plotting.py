@@ -78,14 +78,3 @@ def test_finish_leaves_a_shared_axis_to_its_neighbour():
     assert (top.get_xlabel(), bottom.get_xlabel()) == ("", "published value")
     with pytest.raises(ValueError, match="y must be a non-empty axis label"):
         plotting.finish(top, x="published value")
-
-
-def test_label_line_sits_beside_its_point():
-    fig, ax = plotting.figure()
-    ax.plot([0, 1], [0, 1])
-    plotting.label_line(ax, 1, 1, "truth", color=plotting.CURVES[1][0])
-    (label,) = ax.texts
-    assert label.get_text() == "truth"
-    assert label.xy == (1, 1)
-    assert label.get_color() == plotting.CURVES[1][0]
-    fig.canvas.draw()
