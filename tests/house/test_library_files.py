@@ -1,10 +1,7 @@
 """A module in a sub-folder of the library is seen by everything that asks for its files."""
 
-import importlib
-import importlib.util
 import shutil
 import sys
-from pathlib import Path
 
 import fuzz_cases
 import library_files
@@ -15,14 +12,6 @@ from dplib import lessons
 
 ROOT = library_files.ROOT
 PLANTED = '"""Nothing."""\n\n\ndef planted():\n    """Nothing."""\n'
-
-
-def tool(path):
-    """A script or test that is no part of the import path."""
-    spec = importlib.util.spec_from_file_location(f"planted_{Path(path).stem}", ROOT / path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -45,19 +34,6 @@ def plant(copy):
     room.mkdir()
     (room / "__init__.py").write_text('"""A room."""\n')
     (room / "inner.py").write_text(PLANTED)
-
-
-def test_digests_of_the_source_change(copy, monkeypatch):
-    monkeypatch.setenv("XLA_FLAGS", "")  # which study.py sets, as well as the threads
-    study, common = tool("tools/study.py"), tool("benchmarks/_common.py")
-    digests = {
-        "study": lambda: study.versions()["dplib"],
-        "benchmarks": common.dplib_state,
-    }
-    before = {name: digest() for name, digest in digests.items()}
-    assert before == {name: digest() for name, digest in digests.items()}
-    plant(copy)
-    assert [name for name, digest in digests.items() if digest() == before[name]] == []
 
 
 def test_public_modules_are_listed(copy):

@@ -103,12 +103,3 @@ def test_three_places_name_the_same_relations(decide, scheme):
             own = decide(scheme, "record", relation) == OWN[scheme]
             assert (relation in claimed) == own, (scheme, relation, said)
     assert decide("shuffled", "record", "add/remove") == "nothing proved"
-
-
-def test_groups_have_the_same_relations(decide):
-    """The calculator takes groups: Poisson and fixed sizes by their own pair, the others as if all were told."""
-    assert decide("Poisson", "group", "zero-out") == decide("Poisson", "group", "add/remove") == "Poisson, group"
-    assert decide("fixed", "group", "add/remove") == "fixed batch, group"
-    assert decide("bins", "group", "zero-out") == decide("bins", "group", "add/remove") == "bins told, group"
-    assert decide("shuffled", "group", "zero-out") == "no amplification, group"
-    assert decide("shuffled", "group", "add/remove") == "nothing proved"

@@ -49,21 +49,6 @@ def test_one_participation_is_near_the_bound_for_all_matrices():
 # ------------------------------------------------------------------------- the noise
 
 
-def test_table_of_errors():
-    """RMSE at n = 2,048, E = 16, delta = 1e-5, measured once before with other code: unamplified, Poisson, bins."""
-    table = {
-        1.0: (63.88, 45.41, 4, 48.04, 32),
-        16.0: (5.89, 5.94, 64, 5.01, 128),
-    }
-    for epsilon, (fixed, poisson, h, bins, bands) in table.items():
-        ask = PAPER | {"epsilon": epsilon}
-        assert unamplified(**ask).objective == pytest.approx(fixed, rel=1e-3)
-        assert banded_poisson(**ask, bands=h).objective == pytest.approx(poisson, rel=1e-3)
-        found = banded_balls_in_bins(**ask, bands=bands)
-        assert found.objective == pytest.approx(bins, rel=2e-3)
-        assert found.kind == "estimate" and 0 < found.standard_error < 2e-3 * found.objective
-
-
 def test_every_number_of_bands_is_at_least_as_good_as_powers_of_two():
     every = banded_poisson(**SMALL)
     assert every.objective == min(banded_poisson(**SMALL, bands=h).objective for h in range(1, 9))
