@@ -113,29 +113,6 @@ def test_one_bin_is_the_gaussian_mechanism():
         assert gaussian.epsilon(0.9, 1e-6) in epsilon_bracket(1, 0.81, 1e-6, side)
 
 
-@pytest.mark.parametrize("side", SIDES)
-def test_transform_against_direct_convolution(side):
-    """The allowance for rounding covers the difference from sums without a transform."""
-    plan = lognormal_sum._Plan(6, 0.8, 0.9, side, gaussian.log_delta(math.sqrt(0.8), 0.9), 1e-7)
-    law = lognormal_grid.Law(plan, 50)
-    total = lognormal_grid.Sum(law)
-    size = total.size
-    mass, defect = np.ones(1), np.ones(1)
-    for i in range(6):
-        defect = np.convolve(mass, law.defects) if i == 5 else defect
-        mass = np.convolve(mass, law.masses)
-    index = 6 * law.first + np.arange(len(mass)) - law.cells
-    y = plan.sign * index / law.cells
-    weight = np.where(y > 0, np.exp(-plan.theta * np.maximum(y, 0)), 0.0)
-    value, gap = float(mass @ (weight * y)), 6 / law.cells * plan.sign * float(defect @ weight)
-    lower, upper, width = np.exp(np.array(total.log_bounds()) - total.lead)
-    # The transform sums over all periods: more than the value, by less than what is subtracted below.
-    assert value <= upper <= value * (1 + 1e-7)
-    assert lower <= value + gap <= lower * (1 + 1e-7)
-    assert width == pytest.approx(-gap, rel=1e-7)
-    assert size < 2000
-
-
 def test_one_jump_is_enough(monkeypatch):
     """Where one large X_j decides, f is linear from below the strike on: the same values, with smaller grids."""
     request = (128, 0.45, 0.25, "remove")

@@ -26,49 +26,20 @@ NAN, INF = math.nan, math.inf
 NO_NUMBERS = ("1", None, True, np.True_, 1j, [0.5], (), {}, np.array([0.5]))
 NOT_FINITE = (NAN, INF, -INF, np.float64("nan"), 10**400)
 NO_ARRAYS = ("1.0", None, ["0.5", "0.5"], [0.5, None], [True, False], [0.5, 0.5j])
+NOISES = (*NOT_FINITE, 0, -0.0, -1.0, Fraction(-1, 2), 9e-101, 2e100)
+COUNTS = (NAN, INF, -INF, 1.5, Fraction(7, 2), 0, -3, 0.0, 101, 1e9, 10**400)
+up_to_100 = partial(validate.whole, at_least=1, at_most=100)
+two_chances = partial(validate.probabilities, length=2)
+either = partial(validate.direction, both=False)
+# (check, what its message says, values of a wrong kind, values out of range)
 CHECKS = [
-    (
-        partial(validate.real, at_least=0),
-        "a finite real number at least 0",
-        NO_NUMBERS,
-        (*NOT_FINITE, -1e-300, -2),
-    ),
-    (
-        validate.noise_multiplier,
-        "noise_multiplier must be a finite real number at least 1e-100 and at most 1e+100",
-        NO_NUMBERS,
-        (*NOT_FINITE, 0, -0.0, -1.0, Fraction(-1, 2), 9e-101, 2e100),
-    ),
-    (
-        validate.probability,
-        "a finite real number at least 0 and at most 1",
-        NO_NUMBERS,
-        (*NOT_FINITE, -1e-9, 1 + 1e-9),
-    ),
-    (
-        validate.delta,
-        "delta must be a finite real number above 0 and below 1",
-        NO_NUMBERS,
-        (*NOT_FINITE, 0, 1.0, -1e-6),
-    ),
-    (
-        partial(validate.whole, at_least=1, at_most=100),
-        "a whole number at least 1 and at most 100",
-        NO_NUMBERS,
-        (NAN, INF, -INF, 1.5, Fraction(7, 2), 0, -3, 0.0, 101, 1e9, 10**400),
-    ),
-    (
-        validate.direction,
-        "direction must be one of",
-        (None, 1, True, b"add", ["add"]),
-        ("sideways", "", "ADD", "add "),
-    ),
-    (
-        partial(validate.direction, both=False),
-        "direction must be one of ('remove', 'add')",
-        (None, 1),
-        ("both", ""),
-    ),
+    (partial(validate.real, at_least=0), "a finite real number at least 0", NO_NUMBERS, (*NOT_FINITE, -1e-300, -2)),
+    (validate.noise_multiplier, "noise_multiplier must be a finite real number at least 1e-100", NO_NUMBERS, NOISES),
+    (validate.probability, "a finite real number at least 0 and at most 1", NO_NUMBERS, (*NOT_FINITE, -1e-9, 1 + 1e-9)),
+    (validate.delta, "delta must be a finite real number above 0 and below 1", NO_NUMBERS, (*NOT_FINITE, 0, 1.0)),
+    (up_to_100, "a whole number at least 1 and at most 100", NO_NUMBERS, COUNTS),
+    (validate.direction, "direction must be one of", (None, 1, True, b"add", ["add"]), ("sideways", "", "ADD", "add ")),
+    (either, "direction must be one of ('remove', 'add')", (None, 1), ("both", "")),
     (validate.flag, "True or False", (1, 0.0, "yes", None, []), ()),
     (validate.grid, "hold real numbers", (*NO_ARRAYS, 1j), ()),
     (validate.grid, "hold finite numbers", (), (NAN, [0.0, INF], -INF)),
@@ -79,15 +50,10 @@ CHECKS = [
     (validate.vector, "a flat list; got shape", (), ([[0.5, 0.5]], 0.5)),
     (validate.matrix, "a rectangular table; got shape (2,)", (), ([1.0, 2.0],)),
     (validate.matrix, "ragged", (), ([[1.0], [1.0, 2.0]],)),
-    (partial(validate.probabilities, length=2), "at least 0; got -0.1", (), ([0.5, -0.1],)),
-    (partial(validate.probabilities, length=2), "at most 1; got 1.1", (), ([0.5, 1.1],)),
-    (partial(validate.probabilities, length=2), "one entry per component (2)", (), ([1.0], [0.2, 0.3, 0.5])),
-    (
-        partial(validate.probabilities, length=2),
-        "sum to 1 within 1e-12",
-        (),
-        ([0.5, 0.6], [0.5, 0.5 - 2e-12]),
-    ),
+    (two_chances, "at least 0; got -0.1", (), ([0.5, -0.1],)),
+    (two_chances, "at most 1; got 1.1", (), ([0.5, 1.1],)),
+    (two_chances, "one entry per component (2)", (), ([1.0], [0.2, 0.3, 0.5])),
+    (two_chances, "sum to 1 within 1e-12", (), ([0.5, 0.6], [0.5, 0.5 - 2e-12])),
     (validate.mechanism, "mechanism must be a mechanism", ("DP-SGD", None, mechanisms.PoissonDPSGD), ()),
     (validate.encoder, "encoder must be an encoder", ("counting", None, matrices.Dense, [[1.0]]), ()),
 ]

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from dplib import batching
-from dplib.batching.streams import BallsInBins, Batches, Padded, subset
+from dplib.batching.streams import Batches, Padded, subset
 
 LIKELY = 1e-4
 
@@ -174,13 +174,6 @@ def test_a_hundred_million_records_without_a_permutation():
         assert (
             abs(len(batch) - size) < 4 * math.sqrt(size) and batch.max() < n and 0.4 < batch.mean() / n < 0.6
         )
-
-
-def test_once_an_epoch_in_four_bytes_a_record():
-    stream = batching.balls_in_bins_stream(10**6, 1000, 2, seed=1)
-    total = sum(len(stream[t]) for t in range(1000))
-    assert total == 10**6 and isinstance(stream, BallsInBins)
-    assert stream._kept[1].nbytes == 4 * 10**6
 
 
 # ---------------------------------------------------------------------------------- bad input

@@ -54,19 +54,6 @@ def dominates(laws, row, sigma, values, chances):
     return np.all(bound + laws.overflow[row] + laws.shortfall[row] >= truth - 1e-14)
 
 
-@pytest.mark.parametrize("threshold", (2.0, 4.0))
-def test_sums_of_bernoullis_dominate_the_enumeration(threshold):
-    """[A-10] Random rows at once, a coarse grid that is left."""
-    rng = np.random.default_rng(5)
-    for _ in range(12):
-        sigma, values, chances = rng.uniform(0.5, 4), rng.uniform(0, 1.5, (4, 6)), rng.uniform(0, 1, (4, 6))
-        laws = RowLaws(4, rng.uniform(0.05, 0.6), int(rng.integers(6, 60)), sigma, threshold)
-        for column in range(6):
-            laws.add(values[:, column], row_laws.bernoulli_numbers(chances[:, column]))
-        assert laws.weights.sum(axis=1) + laws.overflow == pytest.approx(np.ones(4), abs=1e-13)
-        assert all(dominates(laws, row, sigma, values[row], chances[row]) for row in range(4))
-
-
 @pytest.mark.parametrize("chance", (0.004, 0.05, 0.6))
 def test_improbable_coins_all_at_once_dominate_the_enumeration(chance):
     """[A-10] [A-12] Random rows and entries, one more coin on top, a grid that is left."""

@@ -48,22 +48,6 @@ def test_a_workload_of_ones_own(encoder):
     )
 
 
-@pytest.mark.parametrize("encoder", [ENCODERS["tree"], ENCODERS["restarts"], ENCODERS["leaf"]])
-def test_decoders_of_a_tree_by_definition(encoder):
-    """[M-tree] Dyadic nodes count the digits of t; causal and full least squares from the rows they use."""
-    C, n = encoder.entries(), encoder.columns
-    rounds = np.arange(n) % encoder.leaves + 1
-    digits = np.bitwise_count(rounds) + np.arange(n) // encoder.leaves
-    assert utility.deviations(encoder, decoder="dyadic") ** 2 == pytest.approx(digits, rel=1e-13)
-    causal = []
-    for t in range(n):
-        released = C[encoder.row_rounds <= t][:, : t + 1]
-        causal.append(np.linalg.norm(np.ones(t + 1) @ np.linalg.pinv(released)))
-    assert utility.deviations(encoder, decoder="causal") == pytest.approx(causal, rel=1e-12)
-    best, online, plain = (utility.deviations(encoder, 1.0, name) for name in utility._DECODERS)
-    assert np.all(best <= online * (1 + 1e-12)) and np.all(online <= plain * (1 + 1e-12))
-
-
 def test_errors_whose_squares_leave_the_range_of_floats():
     """C^-1 of 1 + 2 v has entries up to 2^599; its prefix sums have the closed form (1 - (-2)^t) / 3."""
     growing = matrices.toeplitz(np.concatenate([[1.0, 2.0], np.zeros(598)]))
