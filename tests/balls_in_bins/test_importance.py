@@ -11,7 +11,7 @@ from scipy import special
 from dplib import gaussian, matrices
 from dplib._base import random_blocks
 from dplib.balls_in_bins import gram as _bins
-from dplib.balls_in_bins import line_integral, proposal_remove
+from dplib.balls_in_bins import line_integral
 from dplib.balls_in_bins.importance_sampling import (
     Estimator,
     block_task,
@@ -123,18 +123,6 @@ def test_far_tails_of_few_bands():
     assert found.relative_error < 0.06
 
 
-def test_saddles_take_part_only_where_memory_allows(monkeypatch):
-    with_them = Estimator(FEW_BANDS, 2.0, "remove")
-    monkeypatch.setattr(proposal_remove, "_MANY", 1)
-    without = Estimator(FEW_BANDS, 2.0, "remove")
-    assert proposal_remove.SADDLES in with_them.proposal.kinds
-    assert proposal_remove.SADDLES not in without.proposal.kinds
-    values = [run(each, samples=4096) for each in (with_them, without)]
-    assert values[0].log_value == pytest.approx(
-        values[1].log_value, abs=4 * math.hypot(values[0].relative_error, values[1].relative_error)
-    )
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
 def test_add_near_one_has_an_honest_error(epsilon):
     """[N-3.2] 1 - delta = E_Q min(1, e^epsilon w), from draws of (P + Q) / 2, for which that is bounded."""
@@ -240,13 +228,3 @@ def test_lines_cross_once():
     assert t[0] < -50 and excess[0] == pytest.approx(1.0)
     far = line_integral.loss_beyond(np.array([[40.0, 1.0]]), np.array([[1e-30, 1.0]]), np.zeros(1), np.ones(1) * 3)
     assert far[0] == pytest.approx(np.log(1e-30 * np.exp(120.0) + np.exp(3.0)))
-
-
-def test_places_beyond_the_crossing_integrate_the_normal_law():
-    """Sums over the shifted places are unbiased: averaged over the shift they give the tail mass, everywhere."""
-    shifts = (np.arange(2000) + 0.5) / 2000
-    for crossed in (-6.0, -1.0, 0.0, 2.0, 5.0):
-        low = np.full(2000, crossed)
-        distances, logs = line_integral.nodes(shifts, low, np.zeros(2000), low - 0.5, np.full(2000, 0.5))
-        assert np.all(distances >= 0)
-        assert np.mean(np.sum(np.exp(logs), axis=0)) == pytest.approx(special.ndtr(-crossed), rel=1e-3)

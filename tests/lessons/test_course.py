@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dplib import Bracket
 from dplib.lessons import course
 from dplib.lessons.course import compare, properties
 from dplib.lessons.course.verdicts import verdict
@@ -60,19 +61,17 @@ def test_right_wrong_and_unknown_answers(exercises, capsys):
     assert said(capsys, "area-1", -0.25).startswith("area-1: not yet. It is none")
 
 
-@pytest.mark.parametrize(
-    "answer, message",
-    [
-        (None, "There is no answer yet (None)."),
-        ("0.25", "must be a number; this is '0.25' (str)"),
-        (True, "must be a number; this is True"),
-        ([0.25], "must be a number; this is [0.25] (list)"),
-        (0.25j, "must be a number; this is 0.25j"),
-        (math.nan, "nan: some step has no defined value"),
-        (max, "a function: call it"),
-        (compare, "this is a module"),
-    ],
-)
+WRONG_KINDS = [
+    (None, "There is no answer yet (None)."),
+    ("0.25", "must be a number; this is '0.25' (str)"),
+    (True, "must be a number; this is True"),
+    (math.nan, "nan: some step has no defined value"),
+    (max, "a function: call it"),
+    (Bracket(0.24, 0.25), "take one end, .upper or .lower"),
+]
+
+
+@pytest.mark.parametrize("answer, message", WRONG_KINDS)
 def test_answers_of_the_wrong_kind(exercises, capsys, answer, message):
     text = said(capsys, "area-1", answer)
     assert text.startswith("area-1: not yet. ") and message in text
@@ -197,24 +196,13 @@ def test_fewer_digits_are_close(value, digits, fewer, rounding):
     assert right == (abs(given - value) <= compare.unit(value, digits) * (1 + 1e-6))
 
 
-@pytest.mark.parametrize(
-    "answer, said",
-    [
-        (0.22781, "correct"),
-        (0.22782, "correct"),
-        (0.2278, "Close"),  # the digits that are given are right
-        (0.228, "Close"),
-        (0.23, "Close"),
-        (0.2, "usual mistakes"),  # one digit says nothing
-        (0.2281, "Close"),  # three of four digits agree
-        (0.2248, "usual mistakes"),
-        (-0.2278, "usual mistakes"),
-        (0.3642139, "sign"),
-        (0.36, "sign"),  # a mistake is one with fewer digits as well
-        (0.36421390001, "sign"),
-    ],
-)
+CLOSE = {0.22781: "correct", 0.22782: "correct", 0.2278: "Close", 0.23: "Close", 0.2281: "Close"}
+CLOSE |= {0.2: "usual mistakes", 0.2248: "usual mistakes", -0.2278: "usual mistakes", 0.3642139: "sign", 0.36: "sign"}
+
+
+@pytest.mark.parametrize("answer, said", CLOSE.items())
 def test_what_is_close_to_five_digits(answer, said):
+    """One digit says nothing, three of four digits agree; a mistake is one with fewer digits as well."""
     made = record(0.227813873, (0.3642139, "The sign of the kernel."), (0.2386517, "Half the weight."), digits=5)
     right, hint = verdict(made, "x-1", answer)
     assert said in (hint or "correct") and right == (said == "correct")

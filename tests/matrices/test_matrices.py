@@ -119,14 +119,6 @@ def test_a_badly_conditioned_series_is_refused_instead_of_solved_badly():
 # --- trees -------------------------------------------------------------------------------------------------
 
 
-def test_the_smallest_tree_by_hand():
-    """[M-tree] Rows in causal order: the nodes that end with a round, lower ones first."""
-    tree = matrices.binary_tree(4)
-    assert tree.entries()[:4].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0]]
-    assert tree.entries()[4:].tolist() == [[0, 0, 0, 1], [0, 0, 1, 1], [1, 1, 1, 1]]
-    assert tree.row_rounds.tolist() == [0, 1, 1, 2, 3, 3, 3] and tree.row_heights.tolist() == [0, 0, 1, 0, 0, 1, 2]
-
-
 @each(TREES)
 def test_children_stand_before_their_parents(encoder):
     """[M-tree] A node's rounds are those of two earlier rows; column norms are sqrt(height + 1)."""
@@ -231,13 +223,6 @@ def test_release_rounds_allow_other_orders_than_triangular():
     assert upside_down.solve(y[::-1]) == pytest.approx(matrices.binary_tree(4).solve(y), abs=1e-13)
     square = matrices.dense([[1.0, 1.0], [0.0, 1.0]], row_rounds=[1, 1])
     assert not square.is_triangular and square.solve([1.0, 1.0]) == pytest.approx([0.0, 1.0], abs=1e-15)
-
-
-def test_an_encoder_without_left_inverse_can_be_released_but_not_solved():
-    last_sum = matrices.dense(np.ones((1, 4)), row_rounds=[3])
-    assert last_sum.column_norms() == pytest.approx(np.ones(4))
-    with pytest.raises(ValueError, match=r"array must have full column rank \(4\) to be solved; got rank 1"):
-        last_sum.solve([1.0])
 
 
 def test_equal_encoders_compare_equal():

@@ -169,12 +169,10 @@ BAD_FUNCTIONS = [
     ({"encoder_family": lambda x: x - 1.0}, "encoder_family must give entries of at least 0"),
     ({"encoder_family": lambda x: x[:3]}, "encoder_family must give Toeplitz"),
     ({"encoder_family": lambda x: 0.0 * x}, "encoder_family must give a first coefficient"),
-    ({"encoder_family": lambda x: x / 0.0}, "encoder_family must give finite"),
     ({"encoder_family": lambda x: x[:, None] * x}, "encoder_family must give a lower-triangular"),
     ({"encoder_family": lambda x: np.exp(x)}, "encoder_family must be a function that JAX"),
     ({"objective": lambda c, sigma: c}, "objective must be a function that JAX"),
     ({"objective": lambda c, sigma: sigma / (c[0] - 1)}, "objective must be finite"),
-    ({"objective": lambda c, sigma: float(np.asarray(sigma))}, "objective must be a function that JAX"),
 ]
 
 
@@ -196,10 +194,7 @@ def test_one_batch_is_the_gaussian_mechanism():
     assert result.noise_multiplier == pytest.approx(norm / gaussian.calibrate(1.0, 1e-5), rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"epochs": 1}, {"delta": 1e-12}, {"delta": 0.3}, {"epsilon": 0.01, "delta": 1e-6}, {"epsilon": 200.0}],
-)
+@pytest.mark.parametrize("changes", [{"epochs": 1}, {"delta": 1e-12}, {"delta": 0.3}, {"epsilon": 0.01}, {"epsilon": 200.0}])
 def test_ends_of_the_range(changes):
     """Better than independent noise, or as good, at the ends of what is allowed."""
     target = {**TARGET, **changes}

@@ -118,6 +118,7 @@ def squared(params, example):
 X = RNG.standard_normal((30, 3)).astype(np.float32)
 Y = (X @ [1.0, -2.0, 0.5] + 0.3).astype(np.float32)
 START = {"w": np.array([0.3, 0.1, -0.2], np.float32), "b": np.array(0.1, np.float32)}
+PLAIN = Config(divisor=12.0, noise_multiplier=1.0)
 
 
 def by_hand(w, x, y, clip):
@@ -224,25 +225,21 @@ def test_a_seed_repeats_a_run_and_none_does_not():
 
 
 def test_a_seed_warns_that_a_release_needs_fresh_entropy():
-    config = Config(divisor=12.0, noise_multiplier=1.0, learning_rate=0.3)
-    with pytest.warns(training.SeededNoiseWarning, match="fresh entropy, seed=None") as seen:
-        fit(squared, START, (X, Y), stream(), config, seed=5)
-        training.correlated_noise(matrices.identity(4), 1.0, seed=5)
-    assert len(seen) == 2 and all(warning.filename == __file__ or "training" in warning.filename for warning in seen)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit(squared, START, (X, Y), stream(), config, seed=None)
-        training.correlated_noise(matrices.identity(4), 1.0)
+    run = lambda seed: fit(squared, START, (X, Y), stream(), PLAIN, seed=seed)
+    for start in (run, lambda seed: correlated_noise(matrices.identity(4), 1.0, seed=seed)):
+        with pytest.warns(training.SeededNoiseWarning, match="fresh entropy, seed=None"):
+            start(5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            start(None)
 
 
 def test_any_optimizer_of_optax():
     """optax.sgd by hand is the built-in rule; the state of Adam is carried along."""
-    config = Config(divisor=12.0, noise_multiplier=0.5, learning_rate=0.2, momentum=0.5)
-    own = parameters(fit(squared, START, (X, Y), stream(), config, seed=1))
-    given = Config(divisor=12.0, noise_multiplier=0.5, optimizer=optax.sgd(0.2, momentum=0.5))
-    assert np.allclose(own, parameters(fit(squared, START, (X, Y), stream(), given, seed=1)), atol=1e-5)
-    adam = Config(divisor=12.0, noise_multiplier=0.5, optimizer=optax.adam(0.2))
-    assert np.all(np.isfinite(parameters(fit(squared, START, (X, Y), stream(), adam, seed=1))))
+    run = lambda **settings: parameters(fit(squared, START, (X, Y), stream(), replace(PLAIN, **settings), seed=1))
+    own = run(learning_rate=0.2, momentum=0.5)
+    assert np.allclose(own, run(optimizer=optax.sgd(0.2, momentum=0.5)), atol=1e-5)
+    assert np.all(np.isfinite(run(optimizer=optax.adam(0.2))))
 
 
 def test_no_global_setting_changes():
@@ -317,7 +314,6 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 # -------------------------------------------------------------------------------- bad input
 
 
-PLAIN = Config(divisor=12.0, noise_multiplier=1.0)
 BAD_RUNS = [
     ("loss must be a function", {"loss": None}),
     ("evaluate must be a function", {"evaluate": 3}),
