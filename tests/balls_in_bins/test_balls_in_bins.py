@@ -123,27 +123,6 @@ def test_certified_epsilon_is_a_little_above_the_estimate():
     assert proved.failure_probability == 1e-9
 
 
-SIGNED = matrices.dense([[1.0, 0.0, 0.0], [-0.2, 1.0, 0.0], [0.6, 0.5, 1.0]], signed=True)
-
-
-def test_entries_of_both_signs():
-    """[N-K] |C| by default; C itself only for inputs that do not adapt, and only where C^T C >= 0."""
-    array = SIGNED.entries()
-    adaptive = dplib.BallsInBins(SIGNED, 1.0, 3, 1)
-    oblivious = dplib.BallsInBins(SIGNED, 1.0, 3, 1, non_adaptive=True)
-    np.testing.assert_allclose(adaptive.gram(), np.abs(array).T @ np.abs(array), rtol=1e-12)
-    np.testing.assert_allclose(oblivious.gram(), array.T @ array, rtol=1e-12)
-    assert oblivious.delta(1.0).value < 0.95 * adaptive.delta(1.0).value
-    proved = oblivious.delta(1.0, method="certificate", samples=2**13)
-    assert oblivious.delta(1.0).value < proved.upper < 1.1 * oblivious.delta(1.0).value
-    with pytest.raises(ValueError, match="signed=True"):
-        matrices.dense(array)
-    with pytest.raises(ValueError, match="inner products of at least 0 for non_adaptive=True"):
-        dplib.BallsInBins(
-            matrices.dense([[1.0, 0.0], [-1.0, 1.0]], signed=True), 1.0, 2, 1, non_adaptive=True
-        )
-
-
 # --- calibration -----------------------------------------------------------------------------------------
 
 

@@ -51,18 +51,6 @@ def test_blocks_run_where_joblib_was_told_to_run_them():
         assert os.getpid() not in random_blocks.run(process, 8, seed=0)
 
 
-def test_a_certificate_on_dask_is_the_same_number():
-    """[A-15] Its blocks are spread over two workers."""
-    distributed = pytest.importorskip("distributed")
-    mechanism = dplib.BallsInBins(matrices.optimal_counting(16), 3.0, 4, 4)
-    here = mechanism.delta(2.0, method="certificate", samples=2**13)
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(**options) as local, distributed.Client(local):
-        with joblib.parallel_config(backend="dask"):
-            assert os.getpid() not in random_blocks.run(process, 8, seed=0)
-            assert mechanism.delta(2.0, method="certificate", samples=2**13) == here
-
-
 def test_the_example_of_the_book_remembers_what_it_found(tmp_path):
     """Certificates by the workers of a cluster, and from the folder, are the numbers that are computed here."""
     pytest.importorskip("distributed")

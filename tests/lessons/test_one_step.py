@@ -291,17 +291,6 @@ def test_effective_noise_has_a_single_peak():
 # ------------------------------------------------------------------ arguments
 
 
-def test_arrays_broadcast_and_scalars_stay_scalars():
-    epsilon, q = np.array([[0.1], [1.0]]), np.array([1e-3, 0.1, 1.0])
-    table = one_step.noise_multiplier(epsilon, DELTA, q)
-    assert table.shape == (2, 3)
-    assert table[1, 1] == one_step.noise_multiplier(1.0, DELTA, 0.1)
-    for call in (one_step.delta, one_step.threshold, one_step.elasticity):
-        assert isinstance(call(1.0, 1.0, 0.1), float) and call(epsilon, 1.0, q).shape == (2, 3)
-    assert isinstance(one_step.effective_noise_falls(1.0, DELTA, 0.1), bool)
-    assert one_step.effective_noise_falls(epsilon, DELTA, q).shape == (2, 3)
-
-
 def test_a_budget_that_needs_no_noise_is_refused():
     for function in (one_step.noise_multiplier, one_step.noise_slope, one_step.effective_noise_falls):
         with pytest.raises(ValueError, match="no noise is needed.*got 1e-06"):
