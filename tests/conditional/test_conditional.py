@@ -217,6 +217,14 @@ def test_no_mean_of_a_subtree_is_rounded_down(monkeypatch):
 # ------------------------------------------------------------------ rows
 
 
+@pytest.mark.parametrize("encoder", (matrices.optimal_counting(40), matrices.binary_tree(32)), ids=("ages", "tree"))
+@pytest.mark.parametrize("tail_bound", ("published", "joint", "aggregated"))
+def test_rows_say_what_they_spend(tail_bound, encoder):
+    [found] = conditional.rows(encoder, 8.0, 0.05, 1e-6, tail_bound, slack=1e-9)
+    assert sum(count for _, count in found.pairs) == encoder.rows
+    assert found.delta_1 == 1e-6 and 0 < found.slack <= 1e-9 and found.tail_bound == tail_bound
+
+
 def epsilon_of_rows(encoder, p, delta_1, tail_bound):
     [rows] = conditional.rows(encoder, 12.0, p, delta_1, tail_bound)
     return accounting.epsilon(rows.pairs, delta_1).upper

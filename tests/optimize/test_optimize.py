@@ -240,7 +240,8 @@ BAD = [
     ({"start": matrices.identity(31)}, "start must be a Toeplitz"),
     ({"start": matrices.toeplitz([1.0, -0.5] + [0.0] * 30, signed=True)}, "start must be a Toeplitz"),
 ]
-OUTSIDE = {"objective": "mse", "epsilon": 0.0, "delta": 1.0, "batches_per_epoch": 0, "epochs": 0, "lines": 10, "seed": -1, "most_steps": 0}
+OUTSIDE = {"objective": "mse", "epsilon": 0.0, "delta": 1.0, "batches_per_epoch": 0, "epochs": 0}
+OUTSIDE |= {"lines": 10, "seed": -1, "most_steps": 0}
 BAD += [({name: value}, f"{name} must be") for name, value in OUTSIDE.items()]
 
 
