@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 import dplib
@@ -179,6 +181,19 @@ def test_one_step_bounds_the_noise_of_many(q, delta, epsilon):
         assert run.delta(epsilon, "remove").lower > delta
         assert 0 < least <= floor**2 / rounds
         assert rounds < later or half <= floor**2 / rounds
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.floats(0.02, 1.0), st.floats(0.5, 8.0), st.integers(1, 60), st.floats(0.0, 3.0), st.floats(0.0, 1.0))
+def test_a_sum_of_rounds_is_at_least_one_step(q, sigma, rounds, epsilon, place):
+    """[R-5.1] delta of T rounds is at least that of one step of sensitivity k that is taken with p_k."""
+    k = 1 + int(place * (rounds - 1))
+    p = float(stats.binom.sf(k - 1, rounds, q))
+    if p < 1e-12:
+        return
+    one = dplib.lessons.one_step.delta(epsilon, sigma * math.sqrt(rounds) / k, p)
+    if one > 1e-200:
+        assert one <= dplib.PoissonDPSGD(sigma, q, rounds).delta(epsilon, "remove").upper * (1 + 1e-9)
 
 
 def divergence(p, q):
