@@ -9,7 +9,6 @@ CLOCKS = {"process_time", "perf_counter", "monotonic", "time_ns", "perf_counter_
 ALLOWED = {
     "book/test_execute.py": "stops waiting for a process that hangs",
     "book/test_faults.py": "random moments at which a process is killed",
-    "base/test_progress.py": "a clock of its own in place of the real one",
 }
 
 

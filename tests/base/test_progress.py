@@ -10,14 +10,24 @@ import pytest
 
 from dplib._base.checkpoints import Checkpoint, bar
 
-ARGUMENTS = {
-    "kind": "test",
-    "sigma": 1.0,
-    "rounds": 3,
-    "entries": np.eye(2),
-    "split": [0.1, None],
-    "exact": True,
-}
+ARGUMENTS = {"kind": "test", "sigma": 1.0, "rounds": 3, "entries": np.eye(2), "split": [0.1, None], "exact": True}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "state.npz"
+
+
+@pytest.fixture
+def saved(path):
+    """A checkpoint of the arguments above, with one save."""
+    checkpoint = Checkpoint(path, **ARGUMENTS)
+    checkpoint.save(done=1)
+    return checkpoint
+
+
+def holds_the_first_save(path):
+    return int(Checkpoint(path, **ARGUMENTS).load()["done"]) == 1 and os.listdir(path.parent) == [path.name]
 
 
 class Terminal(io.StringIO):
@@ -58,8 +68,7 @@ def test_without_tqdm_there_is_no_bar_and_no_error(monkeypatch):
 # --- checkpoints -------------------------------------------------------------------------------------
 
 
-def test_what_is_saved_comes_back_exactly(tmp_path):
-    path = tmp_path / "state.npz"
+def test_what_is_saved_comes_back_exactly(path):
     first = Checkpoint(path, **ARGUMENTS)
     assert first.load() == {}
     sums = np.array([1 / 3, -0.0, np.inf])
@@ -67,53 +76,46 @@ def test_what_is_saved_comes_back_exactly(tmp_path):
     stored = Checkpoint(str(path), **ARGUMENTS).load()
     assert set(stored) == {"sums", "done"} and int(stored["done"]) == 4
     assert stored["sums"].tobytes() == sums.tobytes()
-    first.save(done=5)
-    assert set(Checkpoint(path, **ARGUMENTS).load()) == {"done"}
-    assert [file.name for file in tmp_path.iterdir()] == ["state.npz"]
     first.remove()
     first.remove()
     assert first.load() == {}
 
 
-@pytest.mark.parametrize(
-    "name, value",
-    [
-        ("sigma", 1.0 + 1e-15),
-        ("rounds", 4),
-        ("entries", np.array([[1.0, 0.0], [1e-300, 1.0]])),
-        ("entries", np.eye(2).ravel()),
-        ("split", [0.1, 0.2]),
-        ("exact", 0.5),
-        ("extra", 1),
-    ],
-)
-def test_a_file_for_other_arguments_is_refused(tmp_path, name, value):
-    path = tmp_path / "state.npz"
-    Checkpoint(path, **ARGUMENTS).save(done=1)
+OTHERS = [
+    ("sigma", 1.0 + 1e-15),
+    ("rounds", 4),
+    ("entries", np.array([[1.0, 0.0], [1e-300, 1.0]])),
+    ("entries", np.eye(2).ravel()),
+    ("split", [0.1, 0.2]),
+    ("exact", 0.5),
+    ("extra", 1),
+]
+
+
+@pytest.mark.parametrize("name, value", OTHERS)
+def test_a_file_for_other_arguments_is_refused(path, saved, name, value):
     with pytest.raises(ValueError, match=rf"checkpoint .* was written for another {name} "):
         Checkpoint(path, **{**ARGUMENTS, name: value})
-    assert int(Checkpoint(path, **ARGUMENTS).load()["done"]) == 1
+    assert holds_the_first_save(path)
 
 
-def test_numbers_count_by_value_not_by_type(tmp_path):
-    path = tmp_path / "state.npz"
+def test_numbers_count_by_value_not_by_type(path):
     Checkpoint(path, rounds=np.int64(3), sigma=np.float64(0.1), limit=np.inf).save(done=1)
     assert Checkpoint(path, rounds=3, sigma=0.1, limit=float("inf")).load()
 
 
 @pytest.mark.parametrize("content", [b"", b"not a file of this kind", b"PK\x03\x04 broken"])
-def test_a_foreign_file_is_refused_and_kept(tmp_path, content):
-    path = tmp_path / "notes.txt"
+def test_a_foreign_file_is_refused_and_kept(path, content):
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="checkpoint .*notes.txt.* is not a file of saved state"):
+    with pytest.raises(ValueError, match="checkpoint .*state.npz.* is not a file of saved state"):
         Checkpoint(path, **ARGUMENTS)
     assert path.read_bytes() == content
 
 
-def test_arrays_without_arguments_are_refused(tmp_path):
-    np.savez(tmp_path / "other.npz", done=1)
+def test_arrays_without_arguments_are_refused(path):
+    np.savez(path, done=1)
     with pytest.raises(ValueError, match="checkpoint .* is not a file of saved state"):
-        Checkpoint(tmp_path / "other.npz", **ARGUMENTS)
+        Checkpoint(path, **ARGUMENTS)
 
 
 def test_paths_are_checked_before_any_work(tmp_path):
@@ -135,58 +137,37 @@ def test_no_path_keeps_nothing(tmp_path, monkeypatch):
     assert none.load() == {} and not none.due and not os.listdir(tmp_path)
 
 
-def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "state.npz"
-    checkpoint = Checkpoint(path, **ARGUMENTS)
-    checkpoint.save(done=1)
-
+def test_an_interrupted_save_leaves_the_old_file(path, saved, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(np, "savez", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        checkpoint.save(done=2)
+        saved.save(done=2)
     monkeypatch.undo()
-    assert int(Checkpoint(path, **ARGUMENTS).load()["done"]) == 1
-    assert os.listdir(tmp_path) == ["state.npz"]
+    assert holds_the_first_save(path)
     with pytest.raises(ValueError, match="may not be called"):
-        checkpoint.save(fingerprint=1)
+        saved.save(fingerprint=1)
 
 
-def test_a_save_that_fails_names_the_file_and_leaves_the_old_one(tmp_path, monkeypatch):
-    path = tmp_path / "state.npz"
-    checkpoint = Checkpoint(path, **ARGUMENTS)
-    checkpoint.save(done=1)
+def test_a_save_that_fails_names_the_file_and_leaves_the_old_one(path, saved, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="checkpoint cannot be written, .* No space left .*state.npz") as caught:
-        checkpoint.save(done=2)
+        saved.save(done=2)
     assert caught.value.errno == 28 and caught.value.filename == str(path)
-    assert int(Checkpoint(path, **ARGUMENTS).load()["done"]) == 1
-    assert os.listdir(tmp_path) == ["state.npz"]
+    assert holds_the_first_save(path)
 
 
-def test_what_a_killed_save_has_left_is_replaced(tmp_path):
-    path, left = tmp_path / "state.npz", tmp_path / ".state.npz.partial"
-    for end in ("save", "remove"):
-        left.write_bytes(b"half of a fi")
-        checkpoint = Checkpoint(path, **ARGUMENTS)
-        checkpoint.save(done=1) if end == "save" else checkpoint.remove()
-        assert os.listdir(tmp_path) == (["state.npz"] if end == "save" else [])
+def test_what_a_killed_save_has_left_is_replaced(path):
+    for end, kept in (("save", [path.name]), ("remove", [])):
+        (path.parent / ".state.npz.partial").write_bytes(b"half of a fi")
+        getattr(Checkpoint(path, **ARGUMENTS), end)()
+        assert os.listdir(path.parent) == kept
 
 
-def test_saves_are_due_every_few_seconds(tmp_path, monkeypatch):
-    checkpoint = Checkpoint(tmp_path / "state.npz")
-    assert not checkpoint.due
-    now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now + 60)
-    assert checkpoint.due
-    checkpoint.save()
-    assert not checkpoint.due
-
-
-def test_a_slow_save_is_seldom_due(tmp_path, monkeypatch):
+def test_a_slow_save_is_seldom_due(path, monkeypatch):
     """Saving takes a twentieth of the time at most, and a fast one is due after half a second."""
-    checkpoint, clock, replace = Checkpoint(tmp_path / "state.npz"), [0.0], os.replace
+    checkpoint, clock, replace = Checkpoint(path), [0.0], os.replace
 
     def slow(*names):
         clock[0] += 3.0
@@ -194,6 +175,7 @@ def test_a_slow_save_is_seldom_due(tmp_path, monkeypatch):
 
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     checkpoint.save()
+    assert not checkpoint.due
     clock[0] += 0.6
     assert checkpoint.due
     monkeypatch.setattr(os, "replace", slow)
@@ -203,7 +185,6 @@ def test_a_slow_save_is_seldom_due(tmp_path, monkeypatch):
         assert checkpoint.due is due
 
 
-def test_a_checkpoint_is_for_its_owner_alone(tmp_path):
+def test_a_checkpoint_is_for_its_owner_alone(path, saved):
     """It may hold the seed of the noise."""
-    Checkpoint(tmp_path / "state.npz").save(values=np.zeros(3))
-    assert (tmp_path / "state.npz").stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_mode & 0o777 == 0o600

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,18 +51,6 @@ def test_blocks_run_where_joblib_was_told_to_run_them():
         assert os.getpid() not in random_blocks.run(process, 8, seed=0)
 
 
-def test_a_certificate_on_dask_is_the_same_number():
-    """[A-15] Its blocks are spread over two workers."""
-    distributed = pytest.importorskip("distributed")
-    mechanism = dplib.BallsInBins(matrices.optimal_counting(16), 3.0, 4, 4)
-    here = mechanism.delta(2.0, method="certificate", samples=2**13)
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(**options) as local, distributed.Client(local):
-        with joblib.parallel_config(backend="dask"):
-            assert os.getpid() not in random_blocks.run(process, 8, seed=0)
-            assert mechanism.delta(2.0, method="certificate", samples=2**13) == here
-
-
 def test_the_example_of_the_book_remembers_what_it_found(tmp_path):
     """Certificates by the workers of a cluster, and from the folder, are the numbers that are computed here."""
     pytest.importorskip("distributed")
@@ -104,23 +91,6 @@ def test_a_block_depends_on_seed_key_and_index_only(expected):
     assert len(np.unique(values)) == len(values)
 
 
-def test_streams_look_independent():
-    """Correlations between neighbouring blocks and between keys are those of independent draws."""
-    first = np.array(random_blocks.run(partial(draws, size=500), 200, seed=1, key=(0,)))[:, 1:]
-    second = np.array(random_blocks.run(partial(draws, size=500), 200, seed=1, key=(1,)))[:, 1:]
-    for a, b in ((first[1:], first[:-1]), (first, second)):
-        assert abs(np.sum(a * b)) / np.sqrt(a.size) < 4
-    assert abs(np.mean(first)) < 4 / np.sqrt(first.size)
-
-
 def test_without_joblib_everything_runs_here(monkeypatch, expected):
     monkeypatch.delitem(sys.modules, "joblib")
     np.testing.assert_array_equal(random_blocks.run(draws, 40, seed=7, key=(1,)), expected)
-
-
-@pytest.mark.parametrize(
-    "bad", [{"blocks": 0}, {"blocks": 1.5}, {"seed": -1}, {"seed": "a"}, {"seed": 2**63}]
-)
-def test_bad_arguments(bad):
-    with pytest.raises((ValueError, TypeError), match=next(iter(bad))):
-        random_blocks.run(draws, **{"blocks": 2, "seed": 0} | bad)

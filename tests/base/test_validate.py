@@ -1,551 +1,80 @@
-"""Bad input: every public function refuses it before any work, naming argument, value and allowed range."""
+"""Bad input: every public function refuses it before any work, naming argument, value and allowed range.
+
+What each kind of argument refuses is asked of the checks themselves; that each function uses the right check shows
+in one number out of range and one value of a wrong kind for each argument. The functions and their arguments are
+those of `fuzz_cases`; `tests/statements/test_fuzz.py` calls them with many more.
+"""
 
 import dataclasses
-import inspect
 import math
 from fractions import Fraction
 from functools import partial
 
+import fuzz_cases
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-import dplib
-from dplib import (
-    accounting,
-    audit,
-    batching,
-    calibrate,
-    contour,
-    gaussian,
-    lattice,
-    matrices,
-    mechanisms,
-    mixtures,
-    optimize,
-    results,
-    training,
-)
+from dplib import accounting, contour, lattice, matrices, mechanisms, mixtures
 from dplib._base import validate
-from dplib.lessons import baselines, datasets
 
 NAN, INF = math.nan, math.inf
 
-# --- what is bad, by kind of argument: (value, exception, words of the message) ------------------------
+# --- the checks: what each refuses ---------------------------------------------------------------------
 
-NOT_A_NUMBER = [
-    (value, TypeError) for value in ("1", None, True, np.True_, 1j, [0.5], (), {}, np.array([0.5]))
+NO_NUMBERS = ("1", None, True, np.True_, 1j, [0.5], (), {}, np.array([0.5]))
+NOT_FINITE = (NAN, INF, -INF, np.float64("nan"), 10**400)
+NO_ARRAYS = ("1.0", None, ["0.5", "0.5"], [0.5, None], [True, False], [0.5, 0.5j])
+NOISES = (*NOT_FINITE, 0, -0.0, -1.0, Fraction(-1, 2), 9e-101, 2e100)
+COUNTS = (NAN, INF, -INF, 1.5, Fraction(7, 2), 0, -3, 0.0, 101, 1e9, 10**400)
+up_to_100 = partial(validate.whole, at_least=1, at_most=100)
+two_chances = partial(validate.probabilities, length=2)
+either = partial(validate.direction, both=False)
+# (check, what its message says, values of a wrong kind, values out of range)
+CHECKS = [
+    (partial(validate.real, at_least=0), "a finite real number at least 0", NO_NUMBERS, (*NOT_FINITE, -1e-300, -2)),
+    (validate.noise_multiplier, "noise_multiplier must be a finite real number at least 1e-100", NO_NUMBERS, NOISES),
+    (validate.probability, "a finite real number at least 0 and at most 1", NO_NUMBERS, (*NOT_FINITE, -1e-9, 1 + 1e-9)),
+    (validate.delta, "delta must be a finite real number above 0 and below 1", NO_NUMBERS, (*NOT_FINITE, 0, 1.0)),
+    (up_to_100, "a whole number at least 1 and at most 100", NO_NUMBERS, COUNTS),
+    (validate.direction, "direction must be one of", (None, 1, True, b"add", ["add"]), ("sideways", "", "ADD", "add ")),
+    (either, "direction must be one of ('remove', 'add')", (None, 1), ("both", "")),
+    (validate.flag, "True or False", (1, 0.0, "yes", None, []), ()),
+    (validate.grid, "hold real numbers", (*NO_ARRAYS, 1j), ()),
+    (validate.grid, "hold finite numbers", (), (NAN, [0.0, INF], -INF)),
+    (validate.grid, "a regular array", (), ([[0.0], [0.0, 1.0]],)),
+    (validate.vector, "a flat list of real numbers", NO_ARRAYS, ([[0.5], [0.5, 0.0]],)),
+    (validate.vector, "finite", (), ([0.5, NAN], [-INF, 0.5])),
+    (validate.vector, "must not be empty", (), ([], np.zeros((0, 2)))),
+    (validate.vector, "a flat list; got shape", (), ([[0.5, 0.5]], 0.5)),
+    (validate.matrix, "a rectangular table; got shape (2,)", (), ([1.0, 2.0],)),
+    (validate.matrix, "ragged", (), ([[1.0], [1.0, 2.0]],)),
+    (two_chances, "at least 0; got -0.1", (), ([0.5, -0.1],)),
+    (two_chances, "at most 1; got 1.1", (), ([0.5, 1.1],)),
+    (two_chances, "one entry per component (2)", (), ([1.0], [0.2, 0.3, 0.5])),
+    (two_chances, "sum to 1 within 1e-12", (), ([0.5, 0.6], [0.5, 0.5 - 2e-12])),
+    (validate.mechanism, "mechanism must be a mechanism", ("DP-SGD", None, mechanisms.PoissonDPSGD), ()),
+    (validate.encoder, "encoder must be an encoder", ("counting", None, matrices.Dense, [[1.0]]), ()),
 ]
-NOT_FINITE = [(value, ValueError) for value in (NAN, INF, -INF, np.float64("nan"), 10**400)]
-
-
-def scalar(words, *outside):
-    """The rows of a real argument: kinds that are no number, no finite number, and numbers outside."""
-    rows = NOT_A_NUMBER + NOT_FINITE + [(value, ValueError) for value in outside]
-    return [(value, error, (words, repr(value))) for value, error in rows]
-
-
-def count(words, *outside):
-    rows = NOT_A_NUMBER + [(v, ValueError) for v in (NAN, INF, -INF, 1.5, Fraction(7, 2), *outside)]
-    return [(value, error, (words, repr(value))) for value, error in rows]
-
-
-def one_of(*allowed):
-    rows = [(value, ValueError) for value in ("sideways", "", allowed[0].upper(), allowed[0] + " ")]
-    rows += [(value, TypeError) for value in (None, 1, True, b"add", [allowed[0]])]
-    return [(value, error, (*allowed, repr(value))) for value, error in rows]
-
-
-FLAT = [
-    ("1.0", TypeError, ("real numbers", "'1.0'")),
-    (None, TypeError, ("real numbers", "None")),
-    (["0.5", "0.5"], TypeError, ("real numbers",)),
-    ([0.5, None], TypeError, ("real numbers", "None")),
-    ([True, False], TypeError, ("real numbers", "True")),
-    ([0.5, 0.5j], TypeError, ("real numbers",)),
-    ([0.5, NAN], ValueError, ("finite", "nan")),
-    ([0.5, INF], ValueError, ("finite", "inf")),
-    ([-INF, 0.5], ValueError, ("finite", "-inf")),
-    ([], ValueError, ("empty",)),
-    (np.zeros((0, 2)), ValueError, ("empty",)),
-    ([[0.5], [0.5, 0.0]], ValueError, ("ragged",)),
-    ([[0.5, 0.5]], ValueError, ("flat", "(1, 2)")),
-    (0.5, ValueError, ("flat", "()")),
-]
-GRID = [
-    ("1", TypeError, ("real numbers", "'1'")),
-    (None, TypeError, ("real numbers", "None")),
-    (["a", "b"], TypeError, ("real numbers", "'a'")),
-    ([0.0, None], TypeError, ("real numbers", "None")),
-    ([True], TypeError, ("real numbers", "True")),
-    (1j, TypeError, ("real numbers", "1j")),
-    ([[0.0], [0.0, 1.0]], ValueError, ("regular", "[0.0, 1.0]")),
-    (NAN, ValueError, ("finite", "nan")),
-    ([0.0, INF], ValueError, ("finite", "inf")),
-    (-INF, ValueError, ("finite", "-inf")),
-]
-REAL = scalar("a finite real number")
-NON_NEGATIVE = scalar("a finite real number at least 0", -1e-300, -2)
-MU = EPSILON = scalar("a finite real number at least 0 and at most 1e+100", -1e-300, -2, 2e100)
-ANY_EPSILON = scalar("a finite real number at least -1e+100 and at most 1e+100", -2e100, 2e100)
-POSITIVE = scalar(
-    "a finite real number at least 1e-100 and at most 1e+100",
-    0,
-    0.0,
-    -0.0,
-    -1.0,
-    Fraction(-1, 2),
-    9e-101,
-    2e100,
+NAMELESS = (
+    validate.noise_multiplier,
+    validate.delta,
+    validate.direction,
+    validate.mechanism,
+    validate.encoder,
 )
-PROBABILITY = scalar("a finite real number at least 0 and at most 1", -1e-9, 1 + 1e-9, 2)
-OPEN_UNIT = scalar("a finite real number above 0 and below 1", 0, 1, 0.0, 1.0, -1e-6, 1.5)
-RENYI_ORDER = [row for row in scalar("a finite real number above 1", 1, 0.5, -2) if row[0] is not None]
-FROM_ONE = count("a whole number at least 1", 0, -3, 0.0, -1.0)
-FROM_ZERO = count("a whole number at least 0", -1, -2.0)
-BATCH = [(v, e, (words[0] + " and at most 100", *words[1:])) for v, e, words in FROM_ONE] + [
-    (101, ValueError, ("a whole number at least 1 and at most 100", "101")),
-    (1e9, ValueError, ("a whole number at least 1 and at most 100", "1000000000.0")),
-]
-SENSITIVITIES = FLAT + [
-    ([0.5, -1e-9], ValueError, ("at least 0", "-1e-09")),
-    ([-1.0, 1.0], ValueError, ("at least 0", "-1.0")),
-]
-SOME_PROBABILITIES = FLAT + [
-    ([0.5, -0.1], ValueError, ("at least 0", "-0.1")),
-    ([0.5, 1.1], ValueError, ("at most 1", "1.1")),
-]
-WEIGHTS = SOME_PROBABILITIES + [
-    ([1.0], ValueError, ("one entry per component", "(2)", "got 1")),
-    ([0.2, 0.3, 0.5], ValueError, ("one entry per component", "(2)", "got 3")),
-    ([0.5, 0.6], ValueError, ("sum to 1 within 1e-12", "1.1")),
-    ([0.5, 0.5 - 3e-12], ValueError, ("sum to 1 within 1e-12", "0.999999999997")),
-    ([0.0, 0.0], ValueError, ("sum to 1", "0.0")),
-]
-ANY_DIRECTION = one_of("remove", "add", "both")
-ONE_DIRECTION = one_of("remove", "add") + [("both", ValueError, ("remove", "add", "'both'"))]
-METHOD = one_of("auto", "contour", "lattice")
-PAIR = mixtures.Mixture([0.0, 1.0], [0.9, 0.1], 1.0)
-COMPOSITION = [
-    ("abc", TypeError, ("Mixture", "'abc'")),
-    (None, TypeError, ("Mixture", "None")),
-    (3, TypeError, ("Mixture", "3")),
-    ([PAIR], TypeError, ("Mixture",)),
-    ([(PAIR, 1, 2)], TypeError, ("Mixture",)),
-    ([("PAIR", 1)], TypeError, ("Mixture", "'PAIR'")),
-    (mechanisms.PoissonDPSGD(1.0, 0.1, 5), TypeError, ("Mixture", "PoissonDPSGD")),
-    ([], ValueError, ("empty",)),
-] + [([(PAIR, v)], e, ("rounds", *words)) for v, e, words in FROM_ONE]
-MECHANISM = [
-    (value, TypeError, ("mechanism", repr(value)))
-    for value in ("DP-SGD", None, 1.0, mechanisms.PoissonDPSGD, PAIR, mixtures.Mixture)
-]
-ENCODER = [
-    (value, TypeError, ("encoder", repr(value)))
-    for value in ("counting", None, 1.0, PAIR, matrices.Dense, [[1.0]])
-]
-POISSON = mechanisms.PoissonDPSGD(1.0, 0.1, 50)
-FIXED = mechanisms.FixedBatchDPSGD(1.0, 5, 100, 50)
-LAST = mechanisms.LastIterate(1.0, 0.1, 50)
-
-# --- every public function: valid arguments, and the kind of each ---------------------------------------
-
-ACCOUNTING = {"composition": COMPOSITION, "direction": ANY_DIRECTION, "method": METHOD}
-TOLERANCE = {"tolerance": scalar("a finite real number at least 1e-09 and at most 0.1", 0, 1e-10, 0.2)}
-METHODS = {"direction": ANY_DIRECTION, "method": METHOD}
-SEED = [row for row in FROM_ZERO if row[0] is not None]  # None: fresh entropy
-FLAG = [(value, TypeError, ("True or False", repr(value))) for value in (1, 0.0, "yes", None, [])]
-EPOCHS = {"records": FROM_ONE, "batches_per_epoch": BATCH, "epochs": FROM_ONE}
-EPOCHS_VALID = {"records": 100, "batches_per_epoch": 10, "epochs": 2}
-ROUNDS = {"records": FROM_ONE, "rounds": FROM_ONE, "seed": SEED}
-STREAMS = [
-    (
-        batching.poisson_stream,
-        {"records": 100, "rounds": 5, "sampling_probability": 0.1},
-        {**ROUNDS, "sampling_probability": PROBABILITY},
-    ),
-    (batching.fixed_batch_stream, {"records": 100, "rounds": 5, "batch_size": 9}, {**ROUNDS, "batch_size": BATCH}),
-    (
-        batching.min_separation_stream,
-        {"records": 100, "rounds": 5, "separation": 1, "sampling_probability": 0.1},
-        {**ROUNDS, "separation": BATCH, "sampling_probability": PROBABILITY},
-    ),
-    (batching.shuffling_stream, EPOCHS_VALID, {**EPOCHS, "reshuffle": FLAG, "seed": SEED}),
-    (batching.round_robin_stream, EPOCHS_VALID, EPOCHS),
-    (batching.balls_in_bins_stream, EPOCHS_VALID, {**EPOCHS, "batches_per_epoch": FROM_ONE, "seed": SEED}),
-    (batching.poisson_stream(100, 5, 0.1).padded, {"size": 20}, {"size": [r for r in FROM_ONE if r[0] is not None]}),
-]
-SIGNED_ENCODER = [row for row in ENCODER if row[0] is not None]
-SCORES = [0.1 * i for i in range(12)]
-FEW_SCORES = FLAT + [([0.5], ValueError, ("at least 10", "1"))]
-TRAINING = [
-    (
-        training.Config,
-        {"noise_multiplier": 1.0, "divisor": 12.0},
-        {
-            "noise_multiplier": NON_NEGATIVE,
-            "adjacency": one_of("add-remove", "zero-out"),
-            "clip_norm": POSITIVE,
-            "encoder": SIGNED_ENCODER,
-            "learning_rate": [row for row in GRID if row[0] != -INF] + [(0.0, ValueError, ("above 0", "0.0"))],
-            "momentum": scalar("a finite real number at least 0 and below 1", -0.1, 1),
-            "optimizer": [(v, TypeError, ("optax", repr(v))) for v in ("adam", 1.0, True)],
-            "divisor": POSITIVE + [("expected-size", ValueError, ("add-remove", "zero-out", "expected-size"))],
-            "microbatch": [row for row in FROM_ONE if row[0] is not None],
-            "noise_memory": one_of("keep", "recompute"),
-        },
-    ),
-    (
-        training.correlated_noise,
-        {"encoder": matrices.identity(3), "standard_deviation": 1.0},
-        {
-            "encoder": ENCODER,
-            "standard_deviation": NON_NEGATIVE,
-            "seed": SEED,
-            "noise_memory": one_of("keep", "recompute"),
-        },
-    ),
-    (
-        training.memory_rows,
-        {"encoder": matrices.identity(3)},
-        {"encoder": ENCODER, "noise_memory": one_of("keep", "recompute")},
-    ),
-    (
-        audit.epsilon_lower_bound,
-        {"scores_with": SCORES, "scores_without": SCORES, "delta": 0.1},
-        {
-            "scores_with": FEW_SCORES,
-            "scores_without": FEW_SCORES,
-            "delta": scalar("a finite real number at least 0 and below 1", -0.1, 1),
-            "confidence": OPEN_UNIT,
-            "direction": ANY_DIRECTION,
-        },
-    ),
-    (datasets.digits, {}, {"test_share": OPEN_UNIT, "seed": FROM_ZERO}),
-]
-BUFFERS = {"encoder_family": "buffered_linear_toeplitz", "buffers": 1, "lines": 64}
-SMALLEST = {"epsilon": 1.0, "delta": 0.01, "batches_per_epoch": 2}
-ABOVE_ZERO = scalar("a finite real number above 0 and at most 1e+100", 0, -0.0, -1, 2e100)
-BINS = count("a whole number at least 1 and at most 8192", 0, -1.0, 8193)
-LINES = count("a whole number at least 64 and at most 131072", 63, 2**18)
-TABLES = [row for row in FLAT if isinstance(row[0], list) and np.ndim(row[0][:1]) == 1] + [
-    ([1.0, -0.5], ValueError, ("at least 0", "-0.5")),
-    ([0.0, 0.5], ValueError, ("above 0", "0.0")),
-    ([1.0] * 3, ValueError, ("3",)),
-]
-OPTIMIZE = [
-    (
-        optimize.optimize,
-        {**BUFFERS, **SMALLEST, "epochs": 2},
-        {
-            "encoder_family": one_of("toeplitz", "banded_toeplitz", "buffered_linear_toeplitz"),
-            "epsilon": ABOVE_ZERO,
-            "delta": OPEN_UNIT,
-            "batches_per_epoch": BINS,
-            "epochs": FROM_ONE,
-            "objective": one_of("rmse", "largest_error"),
-            "bands": [(1, ValueError, ("None", "1"))],
-            "buffers": count("a whole number at least 1 and at most 8", 0, 9),
-            "start": [(matrices.identity(4), ValueError, ("None",))],
-            "lines": LINES,
-            "most_steps": FROM_ONE,
-            "seed": FROM_ZERO,
-        },
-    ),
-    (
-        optimize.noise_slope,
-        {"table": [1.0, 0.5], **SMALLEST, "lines": 64},
-        {
-            "table": TABLES,
-            "epsilon": ABOVE_ZERO,
-            "delta": OPEN_UNIT,
-            "batches_per_epoch": BINS,
-            "lines": LINES,
-            "seed": FROM_ZERO,
-        },
-    ),
-]
-SIGMA_Q_T = {"noise_multiplier": POSITIVE, "sampling_probability": PROBABILITY, "steps": FROM_ONE}
-LEMMA = {"mechanism": MECHANISM, "delta": OPEN_UNIT, "group_size": FROM_ONE}
-FUNCTIONS = [
-    (gaussian.delta, {"mu": 1.0, "epsilon": 1.0}, {"mu": MU, "epsilon": ANY_EPSILON}),
-    (gaussian.log_delta, {"mu": 1.0, "epsilon": 1.0}, {"mu": MU, "epsilon": ANY_EPSILON}),
-    (gaussian.epsilon, {"mu": 1.0, "delta": 0.1}, {"mu": MU, "delta": OPEN_UNIT}),
-    (gaussian.calibrate, {"epsilon": 1.0, "delta": 0.1}, {"epsilon": EPSILON, "delta": OPEN_UNIT}),
-    (
-        mixtures.binomial,
-        {"trials": 3, "probability": 0.1, "noise_multiplier": 1.0},
-        {"trials": FROM_ZERO, "probability": PROBABILITY, "noise_multiplier": POSITIVE},
-    ),
-    (
-        mixtures.hypergeometric,
-        {"batch_size": 5, "dataset_size": 100, "group_size": 2, "noise_multiplier": 1.0},
-        {
-            "batch_size": BATCH,
-            "dataset_size": FROM_ONE,
-            "group_size": FROM_ZERO,
-            "noise_multiplier": POSITIVE,
-        },
-    ),
-    (
-        mixtures.product,
-        {"probabilities": [0.5, 0.1], "sensitivities": [1.0, 2.0], "noise_multiplier": 1.0},
-        {
-            "probabilities": SOME_PROBABILITIES,
-            "sensitivities": SENSITIVITIES
-            + [([1.0], ValueError, ("one entry per probability", "(2)", "got 1"))],
-            "noise_multiplier": POSITIVE,
-            "limit": FROM_ONE,
-        },
-    ),
-    (
-        mixtures.Mixture,
-        {"sensitivities": [0.0, 1.0], "probabilities": [0.5, 0.5], "noise_multiplier": 1.0},
-        {"sensitivities": SENSITIVITIES, "probabilities": WEIGHTS, "noise_multiplier": POSITIVE},
-    ),
-    (PAIR.loss, {"x": 0.0}, {"x": GRID}),
-    (PAIR.inverse_loss, {"loss": 0.0}, {"loss": GRID}),
-    (PAIR.density, {"x": 0.0}, {"x": GRID}),
-    (PAIR.reference_density, {"x": 0.0}, {"x": GRID}),
-    (PAIR.survival, {"x": 0.0}, {"x": GRID}),
-    (PAIR.reference_survival, {"x": 0.0}, {"x": GRID}),
-    (PAIR.hockey_stick, {"epsilon": 0.0}, {"epsilon": GRID, "direction": ONE_DIRECTION}),
-    (
-        mixtures.dominates,
-        {"upper": PAIR, "lower": PAIR},
-        {name: [(v, TypeError, (repr(v),)) for v in ("m", None, 1.0)] for name in ("upper", "lower")},
-    ),
-    (
-        accounting.delta,
-        {"composition": PAIR, "epsilon": 1.0},
-        {"epsilon": EPSILON, **ACCOUNTING, **TOLERANCE},
-    ),
-    (accounting.log_delta, {"composition": PAIR, "epsilon": 1.0}, {"epsilon": EPSILON, **ACCOUNTING}),
-    (
-        accounting.epsilon,
-        {"composition": PAIR, "delta": 0.1},
-        {"delta": OPEN_UNIT, **ACCOUNTING, **TOLERANCE},
-    ),
-    (accounting.merged, {"composition": PAIR}, {"composition": COMPOSITION}),
-    *[(m.delta, {"epsilon": 1.0}, {"epsilon": EPSILON, **METHODS}) for m in (POISSON, FIXED, LAST)],
-    *[(m.epsilon, {"delta": 0.1}, {"delta": OPEN_UNIT, **METHODS}) for m in (POISSON, FIXED, LAST)],
-    (
-        mechanisms.PoissonDPSGD,
-        {"noise_multiplier": 1.0, "sampling_probability": 0.1, "steps": 5},
-        {**SIGMA_Q_T, "group_size": FROM_ONE},
-    ),
-    (
-        mechanisms.LastIterate,
-        {"noise_multiplier": 1.0, "sampling_probability": 0.1, "steps": 5},
-        SIGMA_Q_T,
-    ),
-    (
-        mechanisms.FixedBatchDPSGD,
-        {"noise_multiplier": 1.0, "batch_size": 5, "dataset_size": 100, "steps": 5},
-        {
-            "noise_multiplier": POSITIVE,
-            "batch_size": BATCH,
-            "dataset_size": FROM_ONE,
-            "steps": FROM_ONE,
-            "group_size": FROM_ONE,
-        },
-    ),
-    (
-        mechanisms.MatrixMechanism,
-        {"encoder": matrices.identity(100), "noise_multiplier": 1.0, "sampling_probability": 0.01},
-        {
-            "encoder": ENCODER,
-            "noise_multiplier": POSITIVE,
-            "sampling_probability": PROBABILITY,
-            "min_separation": BATCH,
-            "tail_bound": one_of("best", "published", "joint", "aggregated", "pooled"),
-            # None stands for the usual choice.
-            "tail_share": [row for row in OPEN_UNIT if row[0] is not None],
-            "round_entries_to": [
-                row for row in scalar("a finite real number above 0", 0, -1.0) if row[0] is not None
-            ],
-        },
-    ),
-    (
-        dplib.calibrate,
-        {"mechanism": POISSON, "epsilon": 1.0, "delta": 0.1},
-        {
-            "mechanism": MECHANISM,
-            "epsilon": EPSILON,
-            "delta": OPEN_UNIT,
-            "direction": ANY_DIRECTION,
-            "method": one_of("auto", "renyi"),
-            # For mechanisms that need no sampling; those of BallsInBins: test_balls_in_bins.py.
-            **{
-                name: [(v, ValueError, ("left out", repr(v))) for v in (1, "a", 0.5, -1)]
-                for name in ("seed", "samples", "failure_probability")
-            },
-        },
-    ),
-    (baselines.group_lemma, {"mechanism": POISSON, "delta": 0.1, "group_size": 2}, LEMMA),
-    (baselines.linear_extrapolation, {"mechanism": POISSON, "delta": 0.1, "group_size": 2}, LEMMA),
-    *STREAMS,
-    *TRAINING,
-    *OPTIMIZE,
-    (results.Bracket, {"lower": 0.0, "upper": 1.0}, {"lower": REAL, "upper": REAL}),
-    (results.UpperBound, {"upper": 1.0}, {"upper": NON_NEGATIVE, "order": RENYI_ORDER}),
-    (
-        results.Certificate,
-        {"upper": 0.5, "failure_probability": 0.1, "samples": 10},
-        {"upper": NON_NEGATIVE, "failure_probability": OPEN_UNIT, "samples": FROM_ONE},
-    ),
-    (
-        results.Estimate,
-        {"value": 0.5, "standard_error": 0.1, "upper": 0.8, "confidence": 0.9},
-        {"value": REAL, "standard_error": NON_NEGATIVE, "upper": REAL, "confidence": OPEN_UNIT},
-    ),
-]
 
 
-def label(function):
-    owner = getattr(function, "__self__", None)
-    name = f"{type(owner).__name__}.{function.__name__}" if owner is not None else function.__qualname__
-    return f"{function.__module__.split('.')[-1]}.{name}"
-
-
-TABLE = [
-    pytest.param(function, valid, name, rows, id=f"{label(function)}({name})")
-    for function, valid, kinds in FUNCTIONS
-    for name, rows in kinds.items()
-]
-
-
-@pytest.fixture
-def no_work(monkeypatch):
-    """Make everything that computes fail, so that only checks can run."""
-
-    def work(*_args, **_kwargs):
-        raise ArithmeticError("work began before the arguments were checked")
-
-    for module in (contour, lattice):
-        for name in ("side_log_delta", "side_epsilon"):
-            monkeypatch.setattr(module, name, work)
-    for module, name in [
-        (gaussian, "log_tail_difference"),
-        (mixtures, "log_tail_difference"),
-        (mixtures.Mixture, "_set"),
-        (mixtures.Mixture, "log_ratio"),
-        (mixtures.Mixture, "log_density"),
-        (mixtures.Mixture, "inverse_log_ratio"),
-        (mixtures.special, "ndtr"),
-    ]:
-        monkeypatch.setattr(module, name, work)
-
-
-def fault(call, error, words):
-    """What is wrong with the way in which a call refuses its input, or None."""
-    try:
-        result = call()
-    except (ValueError, TypeError) as caught:
+@pytest.mark.parametrize("check, words, wrong_kinds, outside", CHECKS)
+def test_a_check_says_what_is_allowed(check, words, wrong_kinds, outside):
+    named = check if getattr(check, "func", check) in NAMELESS else partial(check, "x")
+    rows = [(value, TypeError) for value in wrong_kinds] + [(value, ValueError) for value in outside]
+    for value, error in rows:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            named(value)
         # Exactly these types: a subclass or another error would have escaped from the inside.
-        if type(caught) is not error:
-            return f"{type(caught).__name__} instead of {error.__name__}: {caught}"
-        missing = [word for word in words if word not in str(caught)]
-        return f"{missing} not in: {caught}" if missing else None
-    except Exception as caught:
-        return f"{type(caught).__name__}: {caught}"
-    return f"accepted: {result!r}"
-
-
-@pytest.mark.parametrize("function, valid, name, rows", TABLE)
-def test_bad_input_is_refused_before_any_work(function, valid, name, rows, no_work):
-    faults = []
-    for value, error, words in rows:
-        # Bad rounds are named as such: they sit inside the composition.
-        named = words if name == "composition" and "rounds" in words else (name, *words)
-        found = fault(partial(function, **{**valid, name: value}), error, named)
-        if found:
-            faults.append(f"{name} = {value!r}: {found}")
-    assert not faults, "\n".join(faults)
-
-
-@pytest.mark.parametrize("function, valid, kinds", FUNCTIONS, ids=[label(row[0]) for row in FUNCTIONS])
-def test_the_valid_arguments_of_the_table_are_valid(function, valid, kinds):
-    """Else a row above could be refused for another argument than the bad one."""
-    function(**valid)
-    known = inspect.signature(function).parameters
-    assert set(kinds) <= set(known) and set(valid) <= set(known)
-
-
-# Public, but without arguments of their own, or tested elsewhere (VectorMixture: test_vector_mixture.py).
-EXEMPT = {
-    "gaussian.log_tail_difference": "array kernel of the accountants, called after the checks",
-    "mixtures.log_sum_exp": "array kernel, called after the checks",
-    "mixtures.complex_log1p": "array kernel, called after the checks",
-    "accounting.is_rare": "chooses the accountant, called after the checks",
-    "accounting.renyi_log_delta": "bound of one direction, called after the checks",
-    "mixtures.VectorMixture": "tests of its own",
-    "accounting.check_request": "one of the checks",
-    "accounting.side_delta": "one direction, called after the checks",
-    "accounting.side_log_delta": "one direction, called after the checks",
-    "calibration.effective_noise": "wrong arguments in fuzz_cases.py",
-    "results.NoBracketError": "an exception",
-}
-
-
-def test_every_public_function_is_in_the_table():
-    tested = {getattr(f, "__func__", f) for f, _, _ in FUNCTIONS}
-    modules = (gaussian, mixtures, accounting, mechanisms, baselines, results)
-    for module in (*modules, inspect.getmodule(calibrate)):
-        for name, thing in vars(module).items():
-            of_room = module is mechanisms and getattr(thing, "__module__", "").endswith(("dpsgd", "matrix_mechanism"))
-            if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__ and not of_room:
-                continue
-            if callable(thing) and label(thing) not in EXEMPT:
-                assert thing in tested, f"{label(thing)} has no bad-input rows"
-
-
-def test_every_public_argument_is_in_the_table():
-    """`sharpened` is a yes-or-no switch; labels of an answer are free text."""
-    for function, _, kinds in FUNCTIONS:
-        answers = (results.Bracket, results.UpperBound, results.Certificate, results.Estimate)
-        free = {"method"} if function in answers else {"sharpened"}
-        names = set(inspect.signature(function).parameters) - set(kinds) - free
-        assert not names, f"{label(function)}: no bad-input rows for {sorted(names)}"
-
-
-# --- whole numbers too large for any computation ---------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [10**20, 10**400], ids=["1e20", "1e400"])
-@pytest.mark.parametrize(
-    "call, name",
-    [
-        (lambda n: mechanisms.PoissonDPSGD(1.0, 0.1, n), "steps"),
-        (lambda n: mechanisms.PoissonDPSGD(1.0, 0.1, 1, n), "group_size"),
-        (lambda n: mechanisms.LastIterate(1.0, 0.1, n), "steps"),
-        (lambda n: mechanisms.FixedBatchDPSGD(1.0, 5, n, 1), "dataset_size"),
-        (lambda n: mechanisms.FixedBatchDPSGD(1.0, 5, 100, n), "steps"),
-        (lambda n: mechanisms.FixedBatchDPSGD(1.0, 5, 100, 1, n), "group_size"),
-        (lambda n: accounting.delta([(PAIR, n)], 1.0), "rounds"),
-        (lambda n: mixtures.binomial(n, 0.1, 1.0), "trials"),
-        (lambda n: mixtures.hypergeometric(5, n, 1, 1.0), "dataset_size"),
-        (lambda n: mixtures.hypergeometric(5, 100, n, 1.0), "group_size"),
-    ],
-)
-def test_whole_numbers_too_large_to_compute_with_are_refused_by_name(call, name, size):
-    with pytest.raises(
-        ValueError, match=rf"{name} must be a whole number at least . and at most \S+; got 1000"
-    ):
-        call(size)
-
-
-# --- the checks themselves ----------------------------------------------------------------------------
-
-
-def test_batch_larger_than_the_dataset_names_both_numbers():
-    for build in (
-        lambda: mixtures.hypergeometric(11, 10, 2, 1.0),
-        lambda: mechanisms.FixedBatchDPSGD(1.0, 11, 10, 5),
-    ):
-        with pytest.raises(ValueError, match=r"batch_size .* at most 10; got 11"):
-            build()
+        assert caught.type is error and words in str(caught.value), (value, caught.value)
 
 
 @pytest.mark.parametrize("value", [3, 3.0, np.int64(3), np.float32(3), Fraction(3)])
@@ -573,24 +102,6 @@ def test_real_keeps_exactly_the_stated_range(value, low, high):
                 validate.real("x", value, **bounds)
 
 
-def test_the_ends_of_closed_ranges_are_allowed():
-    assert validate.probability("q", 0) == 0 and validate.probability("q", 1) == 1
-    assert validate.epsilon(0) == 0 and validate.delta(5e-324) == 5e-324
-    assert validate.delta(math.nextafter(1, 0)) < 1 and validate.noise_multiplier(1e-100) > 0
-
-
-@pytest.mark.parametrize(
-    "gap, accepted", [(0.0, True), (5e-13, True), (-5e-13, True), (2e-12, False), (-2e-12, False)]
-)
-def test_probabilities_sum_to_one_within_a_trillionth(gap, accepted):
-    weights = [0.25, 0.25, 0.5 + gap]
-    if accepted:
-        assert np.all(validate.probabilities("p", weights, 3) == weights)
-    else:
-        with pytest.raises(ValueError, match="p must sum to 1 within 1e-12"):
-            validate.probabilities("p", weights, 3)
-
-
 def test_many_small_probabilities_are_summed_without_rounding():
     """A naive sum of a million equal weights is off by more than 1e-12."""
     weights = np.full(1_000_000, 1e-6)
@@ -604,14 +115,6 @@ def test_grid_tells_scalars_from_arrays_and_keeps_shapes():
     assert array.shape == (2, 2) and array.dtype == float and not is_scalar
 
 
-def test_matrix_wants_two_dimensions():
-    assert validate.matrix("m", [[1, 2]]).shape == (1, 2)
-    with pytest.raises(ValueError, match=r"m must be a rectangular table; got shape \(2,\)"):
-        validate.matrix("m", [1.0, 2.0])
-    with pytest.raises(ValueError, match="m must be a rectangular table .* ragged"):
-        validate.matrix("m", [[1.0], [1.0, 2.0]])
-
-
 def test_checked_arrays_are_copies():
     """Changing the caller's list later does not change what was checked."""
     values = np.array([0.5, 0.5])
@@ -620,14 +123,95 @@ def test_checked_arrays_are_copies():
     assert checked[0] == 0.5
 
 
-def test_direction_without_both():
-    assert validate.direction("both") == "both" and validate.direction("add", both=False) == "add"
-    with pytest.raises(ValueError, match="direction .*'both'"):
-        validate.direction("both", both=False)
-
-
 def test_mechanisms_cannot_be_changed_into_invalid_ones():
+    run = mechanisms.PoissonDPSGD(1.0, 0.1, 50)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        POISSON.noise_multiplier = -1.0
+        run.noise_multiplier = -1.0
     with pytest.raises(ValueError, match="noise_multiplier"):
-        dataclasses.replace(POISSON, noise_multiplier=-1.0)
+        dataclasses.replace(run, noise_multiplier=-1.0)
+
+
+PAIR = mixtures.Mixture([0.0, 1.0], [0.9, 0.1], 1.0)
+NO_COMPOSITIONS = [
+    ("abc", "composition .*Mixture"),
+    ([PAIR], "composition .*Mixture"),
+    ([(PAIR, 1, 2)], "composition .*Mixture"),
+    ([("PAIR", 1)], "composition .*Mixture"),
+    ([(PAIR, 0)], "rounds"),
+    ([(PAIR, "1")], "rounds"),
+    ([(PAIR, 10**20)], "rounds"),
+]
+
+
+@pytest.mark.parametrize("composition, words", NO_COMPOSITIONS)
+def test_what_is_no_composition_is_refused(composition, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        accounting.delta(composition, 1.0)
+
+
+@pytest.mark.parametrize("tolerance", [0.2, 1e-10, "1"])
+def test_tolerances_are_checked(tolerance):
+    for function in (accounting.delta, accounting.epsilon):
+        with pytest.raises((TypeError, ValueError), match="tolerance"):
+            function(PAIR, 0.5, tolerance=tolerance)
+
+
+# --- the functions: each with one value of a wrong kind and one out of range for every argument -----------
+
+HUGE = 10**20
+OUTSIDE = {
+    "adjacency": "sideways", "batch_size": HUGE, "batches_per_epoch": HUGE, "bands": HUGE, "buffer_decay": [1.1],
+    "clip_norm": 0, "composition": [], "condition": "both", "confidence": 1, "conversion": "best",
+    "dataset_size": HUGE, "decoder": "best", "delta": 1, "delta_1": 1, "direction": "sideways", "epochs": HUGE,
+    "epsilon": 2e100, "estimate": "best", "failure_probability": 1, "gram": [[1.0, 2.0], [2.0, 1.0]],
+    "group_size": HUGE, "learning_rate": -1.0, "leaves": 3, "lower": NAN, "method": "exactly",
+    "min_separation": HUGE, "momentum": 1, "most_samples": 0, "mu": 2e100, "n": HUGE, "noise_memory": "forget",
+    "noise_multiplier": -1, "order": 1, "output_scale": [-1.0], "participations": 0, "period": 0,
+    "probabilities": [0.5, 1.1], "probability": 2, "records": HUGE, "relative_error": 2.0, "rounds": 0,
+    "sampling_probability": 2, "samples": HUGE, "scale": 0, "seed": -1, "sensitivities": [-1.0, 1.0], "separation": 0,
+    "standard_error": -2, "steps": HUGE, "tail_bound": "worst", "test_share": 1, "threshold": 1,
+    "trials": HUGE, "upper": NAN, "value": NAN, "x": NAN,
+}  # fmt: skip
+NAMES = [name for name in fuzz_cases.cases() if name not in fuzz_cases.UNCHECKED]
+# Answers of a reader, data that is only held, labels of a result, epsilons of a curve, which may be any.
+ANYTHING = {"answer", "train_features", "train_labels", "test_features", "test_labels"}
+ANY_NUMBER = {("mixtures.Mixture", "epsilon"), ("mixtures.VectorMixture", "epsilon")}
+
+
+def free(name, argument):
+    return argument in ANYTHING or name.startswith("results.") and argument == "method"
+
+
+def work(*_args, **_kwargs):
+    raise ArithmeticError("work began before the arguments were checked")
+
+
+def refusal(function, arguments):
+    """The words in which a call is refused before anything is computed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (contour, lattice):
+            patch.setattr(module, "side_log_delta", work)
+            patch.setattr(module, "side_epsilon", work)
+        with pytest.raises((TypeError, ValueError)) as caught:
+            function(**arguments)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=1, phases=[Phase.generate])
+@given(st.data())
+def test_wrong_arguments_are_refused_by_name_before_any_work(name, data):
+    function, strategies, _ = fuzz_cases.cases()[name]
+    valid = {argument: data.draw(strategy) for argument, strategy in strategies.items()}
+    for argument in strategies:
+        # What a mechanism is asked for is an epsilon or a delta.
+        word = {"delta": "epsilon", "epsilon": "delta"}[name.rpartition(".")[2]] if argument == "target" else argument
+        wrong = [] if free(name, argument) else [object()]
+        wrong += [OUTSIDE[argument]] if argument in OUTSIDE and (name, argument) not in ANY_NUMBER and wrong else []
+        for value in wrong:
+            said = refusal(function, valid | {argument: value})
+            assert word in said or said == refusal(function, valid), (argument, value, said)
+
+
+def test_the_table_has_no_other_arguments():
+    assert set(OUTSIDE) <= {argument for _, strategies, _ in fuzz_cases.cases().values() for argument in strategies}

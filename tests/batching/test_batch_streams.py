@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from dplib import batching
-from dplib.batching.streams import BallsInBins, Batches, Padded, subset
+from dplib.batching.streams import Batches, Padded, subset
 
 LIKELY = 1e-4
 
@@ -32,25 +32,13 @@ def chi_square(observed, expected):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_rounds_are_increasing_read_only_repeatable_and_in_any_order(name):
-    first, again, other = (STREAMS[name](seed) for seed in (3, 3, 4))
+def test_rounds_come_in_any_order(name):
+    """Round t does not depend on the rounds before it."""
+    first, again = STREAMS[name](3), STREAMS[name](3)
     batches = list(first)
-    assert isinstance(first, Batches) and len(first) == len(batches) == first.rounds == 12
-    for t in (7, 2, 11, 0):  # round t does not depend on the rounds before it
-        assert np.array_equal(again[t], batches[t])
-    for batch in batches:
-        assert batch.dtype == np.int64 and not batch.flags.writeable
-        assert np.all(np.diff(batch) > 0) and (not len(batch) or (batch[0] >= 0 and batch[-1] < 40))
-    assert any(not np.array_equal(a, b) for a, b in zip(batches, other)) == (name != "round_robin")
-    matrix = batching.participation(first, 40)
-    assert np.array_equal(matrix.sum(axis=1), [len(batch) for batch in batches])
+    assert isinstance(first, Batches) and len(batches) == first.rounds == 12
+    assert all(np.array_equal(again[t], batches[t]) for t in (7, 2, 11, 0))
     assert f"{first.expected_size:g} expected" in repr(first)
-
-
-@pytest.mark.parametrize("name", STREAMS)
-def test_mean_size_is_the_stated_one(name):
-    sizes = [len(batch) for seed in range(150) for batch in STREAMS[name](seed)]
-    assert abs(np.mean(sizes) - STREAMS[name](0).expected_size) <= 4 * np.std(sizes) / math.sqrt(len(sizes))
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -78,40 +66,6 @@ def test_a_subset_is_uniform_and_in_uniform_order():
     # In increasing order, or cut from a sequence of numbers that may repeat, it would be another law.
     firsts = [np.sort(subset(rng, 5, 2))[0] for _ in range(2000)]
     assert chi_square(np.bincount(firsts, minlength=5), np.ones(5)) < LIKELY
-
-
-@pytest.mark.parametrize("q", [0.3, 0.7])
-def test_poisson_coins_are_independent_between_records_and_rounds(q):
-    """All 2^6 patterns of 3 records in 2 rounds have their product probability."""
-    trials = 6000
-    stream = batching.poisson_stream(3, 2 * trials, q, seed=5)
-    codes = batching.participation(stream, 3).reshape(trials, 6) @ (1 << np.arange(6))
-    heads = np.array([code.bit_count() for code in range(64)])
-    counts = np.bincount(codes, minlength=64)
-    assert chi_square(counts, q**heads * (1 - q) ** (6 - heads)) > LIKELY
-    assert chi_square(counts, (q + 0.04) ** heads * (0.96 - q) ** (6 - heads)) < LIKELY
-
-
-def test_poisson_at_the_ends_of_its_range():
-    assert all(len(batch) == 0 for batch in batching.poisson_stream(5, 3, 0, seed=1))
-    assert all(np.array_equal(batch, np.arange(5)) for batch in batching.poisson_stream(5, 3, 1, seed=1))
-
-
-def test_every_fixed_batch_is_equally_likely_and_independent_of_the_last():
-    stream = batching.fixed_batch_stream(4, 14000, 2, seed=3)
-    places = {subset: i for i, subset in enumerate(itertools.combinations(range(4), 2))}
-    codes = np.array([places[tuple(batch.tolist())] for batch in stream])
-    pairs = np.bincount(6 * codes[0::2] + codes[1::2], minlength=36)
-    assert chi_square(pairs, np.ones(36)) > LIKELY
-
-
-@pytest.mark.parametrize("name", ["shuffling", "shuffling anew", "balls_in_bins", "round_robin"])
-def test_every_record_takes_part_exactly_once_an_epoch(name):
-    for seed in range(20):
-        matrix = batching.participation(STREAMS[name](seed), 40)
-        assert np.all(matrix.reshape(3, 4, 40).sum(axis=1) == 1)
-        kept = np.array_equal(matrix[:4], matrix[4:8]) and np.array_equal(matrix[:4], matrix[8:])
-        assert kept == (name != "shuffling anew")
 
 
 @pytest.mark.parametrize("reshuffle", [False, True])
@@ -143,13 +97,6 @@ def test_assignments_of_balls_are_jointly_uniform():
     assert chi_square(counts(lambda s: batching.shuffling_stream(n, b, 1, seed=s)), np.ones(b**n)) < LIKELY
 
 
-def test_pairs_of_balls_meet_with_probability_one_over_the_number_of_bins():
-    """[N-3.1] In one large stream: the number of pairs that share a batch has mean pairs / b."""
-    n, b = 60_000, 128
-    sizes = np.array([len(batch) for batch in batching.balls_in_bins_stream(n, b, 1, seed=11)], float)
-    assert chi_square(sizes, np.ones(b)) > LIKELY and chi_square(sizes, np.ones(b)) < 1 - LIKELY
-
-
 def test_participations_are_separated_and_in_turn():
     """[M-D] Record d only in rounds congruent to d mod b; its coins are b p, independent."""
     b, p, n = 3, 0.2, 6
@@ -162,14 +109,6 @@ def test_participations_are_separated_and_in_turn():
     codes = np.bincount(turns @ [1, 2, 4, 8], minlength=16)
     heads = np.array([code.bit_count() for code in range(16)])
     assert chi_square(codes, (b * p) ** heads * (1 - b * p) ** (4 - heads)) > LIKELY
-
-
-def test_full_rate_is_round_robin():
-    separated, fixed = (
-        batching.min_separation_stream(10, 6, 3, 1 / 3, seed=1),
-        batching.round_robin_stream(10, 3, 2),
-    )
-    assert all(np.array_equal(a, b) for a, b in zip(separated, fixed))
 
 
 # ------------------------------------------------------------------------------ static shape
@@ -202,18 +141,6 @@ def test_sizes_chosen_by_themselves():
     assert batching.min_separation_stream(30, 6, 3, 1 / 3, seed=1).padded().size == 10
     poisson = batching.poisson_stream(1000, 50, 0.1, seed=1)
     assert 50 * stats.binom.sf(poisson.padded().size, 1000, 0.1) <= 1e-10
-
-
-def test_the_stated_overflow_probability_is_the_frequency():
-    """Balls in bins, b = 4: the share of seeds with a batch above the size, against the union bound."""
-    size, trials = 18, 3000
-    over = [
-        max(len(batch) for batch in batching.balls_in_bins_stream(40, 4, 1, seed=s)) > size
-        for s in range(trials)
-    ]
-    bound = batching.balls_in_bins_stream(40, 4, 1, seed=0).padded(size).overflow_probability
-    # Two batches above the size at once are rare: the union bound is nearly exact here.
-    assert 0.9 * bound - 4 * math.sqrt(bound / trials) < np.mean(over) < bound + 4 * math.sqrt(bound / trials)
 
 
 def test_a_cut_is_fair_and_kept_through_the_epochs():
@@ -249,55 +176,23 @@ def test_a_hundred_million_records_without_a_permutation():
         )
 
 
-def test_once_an_epoch_in_four_bytes_a_record():
-    stream = batching.balls_in_bins_stream(10**6, 1000, 2, seed=1)
-    total = sum(len(stream[t]) for t in range(1000))
-    assert total == 10**6 and isinstance(stream, BallsInBins)
-    assert stream._kept[1].nbytes == 4 * 10**6
-
-
 # ---------------------------------------------------------------------------------- bad input
 
 
 BAD = [
-    (batching.poisson_stream, (0, 1, 0.1), ValueError, "records"),
-    (batching.poisson_stream, (2**31, 1, 0.1), ValueError, "records"),
-    (batching.poisson_stream, (5, 0, 0.1), ValueError, "rounds"),
-    (batching.poisson_stream, (5, 3, 1.1), ValueError, "sampling_probability"),
-    (batching.fixed_batch_stream, (5, 3, 6), ValueError, "batch_size"),
-    (batching.fixed_batch_stream, (5, 3, "2"), TypeError, "batch_size"),
-    (batching.shuffling_stream, (5, 6, 1), ValueError, "batches_per_epoch"),
-    (batching.shuffling_stream, (5, 2, 0), ValueError, "epochs"),
-    (batching.round_robin_stream, (5, 6, 1), ValueError, "batches_per_epoch"),
-    (batching.min_separation_stream, (5, 3, 6, 0.1), ValueError, "separation"),
-    (batching.min_separation_stream, (5, 3, 2, 0.51), ValueError, "at most 1 / separation"),
-    (batching.balls_in_bins_stream, (5, 0, 1), ValueError, "batches_per_epoch"),
-    (batching.balls_in_bins_stream, (5, 10**9, 2), ValueError, r"batches_per_epoch \* epochs"),
+    (batching.poisson_stream, (2**31, 1, 0.1), "records"),
+    (batching.min_separation_stream, (5, 3, 2, 0.51), "at most 1 / separation"),
+    (batching.balls_in_bins_stream, (5, 10**9, 2), r"batches_per_epoch \* epochs"),
 ]
 
 
-@pytest.mark.parametrize("make, arguments, error, text", BAD)
-def test_bad_arguments_are_named(make, arguments, error, text):
-    with pytest.raises(error, match=text):
+@pytest.mark.parametrize("make, arguments, text", BAD)
+def test_streams_that_do_not_exist_are_refused(make, arguments, text):
+    with pytest.raises(ValueError, match=text):
         make(*arguments)
 
 
-@pytest.mark.parametrize(
-    "seed, error", [(-1, ValueError), (1.5, ValueError), ("1", TypeError), (True, TypeError)]
-)
-def test_bad_seeds_are_named(seed, error):
-    for make, arguments in [
-        (batching.poisson_stream, (5, 3, 0.1)),
-        (batching.fixed_batch_stream, (5, 3, 2)),
-        (batching.shuffling_stream, (5, 2, 1)),
-        (batching.min_separation_stream, (5, 3, 2, 0.1)),
-        (batching.balls_in_bins_stream, (5, 2, 1)),
-    ]:
-        with pytest.raises(error, match="seed must be a whole number"):
-            make(*arguments, seed=seed)
-
-
-def test_bad_rounds_and_sizes_are_named():
+def test_rounds_outside_the_stream_are_refused():
     stream = batching.poisson_stream(5, 3, 0.5, seed=1)
     for t in (3, -1):
         with pytest.raises(IndexError, match="round must be from 0 to 2"):
@@ -307,7 +202,3 @@ def test_bad_rounds_and_sizes_are_named():
     for t in ("0", True, 1.0, slice(0, 2)):
         with pytest.raises(TypeError, match="round must be a whole number"):
             stream[t]
-    with pytest.raises(ValueError, match="size must be a whole number at least 1"):
-        stream.padded(0)
-    with pytest.raises(TypeError, match="reshuffle must be True or False"):
-        batching.shuffling_stream(5, 2, 1, reshuffle=1, seed=1)

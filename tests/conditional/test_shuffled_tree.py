@@ -124,16 +124,6 @@ def test_remove_is_the_larger_direction_of_any_composed_mixture():
         assert remove.lower > add.upper
 
 
-def test_two_rounds_of_randomised_response_exchange_the_directions():
-    """[C-9m] needs Gaussian noise: with a symmetric bit remove is larger in one round, add in two."""
-    stick = lambda p, q, order: sum(max(a - order * b, 0) for a, b in zip(p, q))
-    one, two = ([(0.5, 0.8), (0.5, 0.2)], [(0.25, 0.64), (0.5, 0.32), (0.25, 0.04)])
-    for rounds, larger in ((one, "remove"), (two, "add")):
-        with_record, without = zip(*rounds)
-        remove, add = stick(with_record, without, 25 / 16), stick(without, with_record, 25 / 16)
-        assert (remove > add) == (larger == "remove")
-
-
 def test_loss_is_a_convex_function_of_a_normal_variable():
     """[C-9m] Scalar mixtures with shifts of both signs: Phi^-1(Q(loss <= t)) is concave in t."""
     rng, x = np.random.default_rng(4), np.linspace(-40, 40, 80_001)

@@ -1,94 +1,20 @@
 """A module in a sub-folder of the library is seen by everything that asks for its files."""
 
-import importlib
-import importlib.util
 import shutil
-import sys
-from pathlib import Path
 
-import docstrings
-import fuzz_cases
 import library_files
-import pytest
-import stamps
 
-import dplib
-from dplib import lessons
-
-ROOT = library_files.ROOT
 PLANTED = '"""Nothing."""\n\n\ndef planted():\n    """Nothing."""\n'
 
 
-def tool(path):
-    """A script or test that is no part of the import path."""
-    spec = importlib.util.spec_from_file_location(f"planted_{Path(path).stem}", ROOT / path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture
-def copy(tmp_path, monkeypatch):
-    """A copy of the library that the tools take for their own, and that can be imported beside it."""
-    fuzz_cases.public_functions()  # what all modules import cannot be imported twice
-    shutil.copytree(ROOT / "dplib", tmp_path / "dplib", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+def test_public_modules_are_listed(tmp_path, monkeypatch):
+    shutil.copytree(library_files.ROOT / "dplib", tmp_path / "dplib", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(library_files, "ROOT", tmp_path)
-    for package in (dplib, lessons):
-        monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path.joinpath(*package.__name__.split(".")))])
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    return tmp_path
-
-
-def plant(copy):
-    (copy / "dplib" / "lessons" / "planted.py").write_text(PLANTED)
-    room = copy / "dplib" / "rooms"
-    room.mkdir()
-    (room / "__init__.py").write_text('"""A room."""\n')
-    (room / "inner.py").write_text(PLANTED)
-
-
-def test_digests_of_the_source_change(copy, monkeypatch):
-    monkeypatch.setenv("XLA_FLAGS", "")  # which study.py sets, as well as the threads
-    study, common = tool("tools/study.py"), tool("benchmarks/_common.py")
-    digests = {
-        "study": lambda: study.versions()["dplib"],
-        "benchmarks": common.dplib_state,
-    }
-    before = {name: digest() for name, digest in digests.items()}
-    assert before == {name: digest() for name, digest in digests.items()}
-    plant(copy)
-    assert [name for name, digest in digests.items() if digest() == before[name]] == []
-
-
-def test_public_modules_are_listed(copy):
     before = library_files.public_modules()
     assert before[0] == "dplib" and "dplib.lessons.studies" in before and "dplib.gaussian" in before
     assert not any("_" in part[0] for name in before for part in name.split("."))
-    plant(copy)
+    for file in ("lessons/planted.py", "rooms/__init__.py", "rooms/inner.py", "_hidden/__init__.py", "_hidden/planted.py"):
+        path = tmp_path / "dplib" / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(PLANTED)
     assert set(library_files.public_modules()) - set(before) == {"dplib.rooms", "dplib.lessons.planted"}
-    (copy / "dplib" / "_hidden").mkdir()
-    (copy / "dplib" / "_hidden" / "planted.py").write_text(PLANTED)
-    assert "dplib._hidden.planted" not in library_files.public_modules()
-
-
-def test_pages_examples_and_fuzz_ask_for_it(copy):
-    page = tool("tests/house/test_library_page.py")
-    page.test_every_module_is_on_the_page()
-    plant(copy)
-    with pytest.raises(AssertionError, match="dplib.lessons.planted"):
-        page.test_every_module_is_on_the_page()
-    examples = tool("tests/house/test_examples.py")
-    [names] = [mark.args[1] for mark in examples.test_every_public_module_has_an_example.pytestmark]
-    assert "dplib.lessons.planted" in names
-    with pytest.raises(AssertionError, match="dplib.lessons.planted"):
-        examples.test_every_public_module_has_an_example("dplib.lessons.planted")
-    assert "planted.planted" in fuzz_cases.public_functions()
-    assert "dplib.lessons.planted" in docstrings.public_modules(copy)
-    assert list(docstrings.members("dplib.lessons.planted")) == ["planted"]
-
-
-def test_stamps_know_it(copy):
-    plant(copy)
-    assert copy / "dplib" / "rooms" / "inner.py" in stamps.contents(copy)

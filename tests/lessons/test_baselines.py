@@ -24,14 +24,6 @@ def test_true_values_of_the_lemma(k, value):
     assert baselines.group_lemma(ONE, DELTA, k) == pytest.approx(value, rel=2e-4)
 
 
-def test_large_groups_get_a_finite_value_that_is_worth_nothing():
-    """[G-1.1] k = 9: about 6e4, where others report infinity; the mixture analysis gives 40.8."""
-    value = baselines.group_lemma(ONE, DELTA, 9)
-    assert 5.5e4 < value < 6.9e4
-    truth = dataclasses.replace(ONE, group_size=9).epsilon(DELTA).upper
-    assert value > 1000 * truth
-
-
 @pytest.mark.parametrize("one", QUICK, ids=IDS)
 def test_the_sharpened_form_is_smaller_and_still_an_upper_bound(one):
     """[G-1.1]"""
@@ -52,48 +44,11 @@ def test_both_forms_solve_their_equation(one, k):
         assert 0.999999e-5 < one.delta(e).upper * growth(e) <= 1e-5 * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("one", QUICK, ids=IDS)
-def test_a_group_of_one_needs_no_lemma(one):
-    """The sharpened form is epsilon itself; the plain one has a factor e^eps to spare."""
-    epsilon = one.epsilon(1e-5).upper
-    assert baselines.group_lemma(one, 1e-5, 1, sharpened=True) == pytest.approx(epsilon, rel=1e-9)
-    plain = baselines.group_lemma(one, 1e-5, 1)
-    assert plain >= epsilon
-    assert one.delta(plain).upper * math.exp(plain) <= 1e-5 * (1 + 1e-9) or plain == pytest.approx(epsilon)
-
-
-@pytest.mark.parametrize("sharpened", [False, True])
-def test_larger_groups_and_smaller_deltas_cost_more(sharpened):
-    values = [baselines.group_lemma(QUICK[0], 1e-5, k, sharpened) for k in (1, 2, 3)]
-    assert values == sorted(set(values)) and values[1] > 2 * values[0] * (1 if sharpened else 0.5)
-    assert baselines.group_lemma(QUICK[0], 1e-6, 2, sharpened) > values[1]
-
-
-def test_trivial_mechanisms_cost_nothing():
-    nothing = PoissonDPSGD(1.0, 0.0, 100)
-    for sharpened in (False, True):
-        assert baselines.group_lemma(nothing, DELTA, 5, sharpened) == 0.0
-    assert baselines.linear_extrapolation(nothing, DELTA, 5) == 0.0
-
-
-@pytest.mark.parametrize("bad", [1, None, "yes", [], [True]])
-def test_sharpened_is_yes_or_no(bad):
-    with pytest.raises(TypeError, match="sharpened must be True or False"):
-        baselines.group_lemma(ONE, DELTA, 3, bad)
-
-
 @pytest.mark.parametrize("function", [baselines.group_lemma, baselines.linear_extrapolation])
 def test_the_mechanism_must_be_that_of_one_record(function):
     """k times a group's epsilon would be taken for k times one record's."""
     with pytest.raises(ValueError, match="group_size.* 9"):
         function(dataclasses.replace(ONE, group_size=9), DELTA, 3)
-
-
-@pytest.mark.parametrize("one", QUICK, ids=IDS)
-def test_linear_extrapolation_is_k_times_the_upper_end(one):
-    epsilon = one.epsilon(1e-5).upper
-    for k in (1, 2, 7):
-        assert baselines.linear_extrapolation(one, 1e-5, k) == pytest.approx(k * epsilon, rel=1e-15)
 
 
 def test_linear_extrapolation_misses_on_both_sides():
@@ -103,14 +58,6 @@ def test_linear_extrapolation_misses_on_both_sides():
         assert baselines.linear_extrapolation(one, DELTA, k) == pytest.approx(line, abs=6e-4)
         assert dataclasses.replace(one, group_size=k).epsilon(DELTA).upper == pytest.approx(truth, abs=6e-4)
     assert baselines.linear_extrapolation(ONE, DELTA, 9) < dataclasses.replace(ONE, group_size=9).epsilon(DELTA).lower
-
-
-def test_group_lemma_under_rare_sampling():
-    """A step of the search that led below 0 was an error. Where it ends, the lemma holds, and a little below it does not."""
-    one, k = PoissonDPSGD(1.0, 0.001, 2000), 9
-    e = baselines.group_lemma(one, 1e-6, k) / k
-    assert k * math.exp(k * e) * one.delta(e).upper <= 1e-6 * (1 + 1e-9)
-    assert k * math.exp(0.9999 * k * e) * one.delta(0.9999 * e).lower > 1e-6
 
 
 def exact_one_round(sigma, q, e):

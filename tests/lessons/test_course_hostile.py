@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 import signal
 import sys
 import threading
@@ -19,11 +18,6 @@ from dplib.lessons.course.time_limit import TooLong, time_limit
 STORED, FUNCTION, PROPERTY = "group-3", "hockey-3", "hockey-5"
 
 
-class Unreadable(Exception):
-    def __str__(self):
-        raise RuntimeError("no message")
-
-
 def raises(error):
     def function(*arguments):
         raise error
@@ -38,23 +32,8 @@ def endless(*arguments):
 
 CYCLE = []
 CYCLE.append(CYCLE)
-HOSTILE = [
-    np.float64,
-    Unprintable(),
-    [Unprintable()] * 2,
-    Endless(),
-    itertools.count(),
-    range(10**12),
-    {0.5},
-    10**5000,
-    CYCLE,
-    nested(5000),
-    np.broadcast_to(0.5, (2, 10**10)),
-    [[[0.5] * 1000] * 1000] * 1000,
-    "\ud800",
-]
-
-
+HOSTILE = [np.float64, Unprintable(), Endless(), itertools.count(), range(10**12), {0.5}, 10**5000, CYCLE, nested(5000), "\ud800"]
+HOSTILE += [[Unprintable()] * 2, np.broadcast_to(0.5, (2, 10**10)), [[[0.5] * 1000] * 1000] * 1000]
 MOST_CALLS = 1_500_000  # and returns, of Python's and C's functions: nothing looks at each part of a huge answer
 
 
@@ -77,25 +56,6 @@ def test_any_answer_earns_a_hint(identifier, number, capsys):
 
 
 @pytest.mark.parametrize(
-    "function, words",
-    [
-        (raises(SystemExit(1)), "raises SystemExit: 1"),
-        (raises(Unreadable()), "raises .*Unreadable: <exception str"),
-        (raises(RecursionError("deep")), "raises RecursionError: deep"),
-        (lambda *arguments: np.broadcast_to(0.5, 10**10), "more than 100,000 parts"),
-        (lambda *arguments: function_of_nothing, "a function: call it"),
-    ],
-)
-def test_any_function_earns_a_hint(function, words):
-    right, hint = course.verdict(course._exercise(FUNCTION), FUNCTION, function)
-    assert not right and re.search(words, hint), hint
-
-
-def function_of_nothing():
-    return 0.5
-
-
-@pytest.mark.parametrize(
     "answer",
     [
         (math.inf, 1.9e-4, 347),
@@ -110,13 +70,6 @@ def function_of_nothing():
 def test_rounding_and_overflow_prove_nothing(answer):
     """Where a difference is lost in rounding, or is no number, no comparison may call the answer correct."""
     assert not course.passes("renyi-5", answer)
-
-
-@pytest.mark.parametrize("large", [np.broadcast_to(0.5, 10**10), [[[0.5] * 1000] * 1000] * 1000, [[0.5]] * 200_000, 0.5, None])
-def test_what_functions_return_is_looked_at_before_it_is_copied(large):
-    for answer in ((lambda noise: large, lambda output: output > 0), (lambda noise: 0 * noise, lambda output: large)):
-        right, hint = course.verdict(course._exercise("matrix-5"), "matrix-5", answer)
-        assert not right and "like its argument" in hint
 
 
 def test_a_function_that_never_ends(monkeypatch):

@@ -16,7 +16,6 @@ FOUND = [
     for exercise in solutions.exercises
     if exercise.rules.get("property")
 ]
-NONSENSE = ["remove", 3.0, -1, True, (), [], (1, 2), (1, 2, 3, 4), [[1.0, 2.0], [3.0]], {"a": 1}, max, float("nan"), "1234", [None] * 3, [10**400] * 4]
 IDS = [exercise.identifier for _, exercise in FOUND]
 
 
@@ -38,11 +37,3 @@ def test_the_example_has_the_property(solutions, exercise):
 def test_an_exercise_without_a_function_is_named():
     with pytest.raises(LookupError, match="no function coins_9 for the exercise coins-9"):
         properties.find("coins-9")
-
-
-@pytest.mark.parametrize("identifier", IDS)
-@pytest.mark.parametrize("answer", NONSENSE, ids=lambda answer: repr(answer)[:30])
-def test_nonsense_is_answered_with_a_sentence(identifier, answer):
-    right, hint = verdict({"property": True}, identifier, answer)
-    assert not right and len(hint.split()) >= 3
-    assert "The check cannot use this answer" not in hint, hint

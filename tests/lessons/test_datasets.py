@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from dplib.lessons import datasets
 
@@ -51,21 +52,14 @@ def md5(content):
 
 def matches(data, files):
     """Against a reader of its own: byte by byte, as the format is described."""
-    assert data.train_features.shape == (5 * PER_FILE, 32, 32, 3) and data.test_features.shape == (
-        PER_FILE,
-        32,
-        32,
-        3,
-    )
+    assert data.train_features.shape == (5 * PER_FILE, 32, 32, 3) and len(data.test_features) == PER_FILE
     assert data.train_features.dtype == np.float32 and data.train_labels.dtype == np.int32
     for record, name in ((0, NAMES[0]), (2 * PER_FILE + 3, NAMES[2])):
         raw = files[name][(record % PER_FILE) * 3073 :]
         assert data.train_labels[record] == raw[0]
         for row, column, colour in ((0, 0, 0), (3, 17, 1), (31, 31, 2)):
             value = raw[1 + 1024 * colour + 32 * row + column]
-            assert data.train_features[record, row, column, colour] == pytest.approx(
-                value / 127.5 - 1, abs=1e-6
-            )
+            assert data.train_features[record, row, column, colour] == pytest.approx(value / 127.5 - 1, abs=1e-6)
     assert data.test_labels[0] == files["test_batch.bin"][0]
     assert np.abs(data.train_features).max() <= 1
 
@@ -87,27 +81,32 @@ def test_archive_folder_and_unpacked_files(tmp_path, files, archive):
     assert "30 to train, 6 to test" in repr(datasets.cifar10(unpacked))
 
 
-def test_damaged_and_foreign_files_are_refused(tmp_path, files, archive):
+def test_damaged_and_foreign_archives_are_refused(tmp_path, archive):
     path = tmp_path / "a.tar.gz"
     path.write_bytes(archive)
     with pytest.raises(ValueError, match="has MD5 .* instead of c32a1d4ab5d03f1284b67883e8d87530"):
         datasets.cifar10(path)
-    path.write_bytes(archive[:-2000])
-    with pytest.raises(ValueError, match="path must be a gzipped tar archive"):
-        datasets.cifar10(path, md5=None)
-    path.write_bytes(b"not an archive")
-    with pytest.raises(ValueError, match="path must be a gzipped tar archive"):
-        datasets.cifar10(path, md5=None)
-    for change, text in [
-        ({NAMES[1]: None}, f"lacks {NAMES[1]}"),
-        ({NAMES[1]: files[NAMES[1]][:-1]}, "records of 3073 bytes"),
-        ({NAMES[1]: b""}, "records of 3073 bytes"),
-        ({NAMES[1]: b"\x0b" + files[NAMES[1]][1:]}, "labels from 0 to 9"),
-    ]:
-        changed = {name: content for name, content in {**files, **change}.items() if content is not None}
-        path.write_bytes(packed(changed))
-        with pytest.raises(ValueError, match=text):
+    for content in (archive[:-2000], b"not an archive"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="path must be a gzipped tar archive"):
             datasets.cifar10(path, md5=None)
+
+
+DAMAGES = [
+    (lambda content: None, f"lacks {NAMES[1]}"),
+    (lambda content: content[:-1], "records of 3073 bytes"),
+    (lambda content: b"", "records of 3073 bytes"),
+    (lambda content: b"\x0b" + content[1:], "labels from 0 to 9"),
+]
+
+
+@pytest.mark.parametrize("damage, text", DAMAGES)
+def test_damaged_files_are_refused(tmp_path, files, damage, text):
+    changed = {**files, NAMES[1]: damage(files[NAMES[1]])}
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(packed({name: content for name, content in changed.items() if content is not None}))
+    with pytest.raises(ValueError, match=text):
+        datasets.cifar10(path, md5=None)
 
 
 def test_without_a_file_or_a_network_the_message_says_what_to_do(tmp_path):
@@ -118,23 +117,6 @@ def test_without_a_file_or_a_network_the_message_says_what_to_do(tmp_path):
         datasets.cifar10(path, url="http://127.0.0.1:9/cifar", timeout=2)
     with pytest.raises(ValueError, match="path must be in a folder that exists"):
         datasets.cifar10(tmp_path / "missing" / "c.tar.gz")
-
-
-@pytest.mark.parametrize(
-    "arguments, error, text",
-    [
-        ({"path": 3}, TypeError, "path must be a path, or None; got 3"),
-        ({"path": ""}, TypeError, "path must be a path"),
-        ({"download": "yes"}, TypeError, "download must be True or False"),
-        ({"url": None}, TypeError, "url must be text"),
-        ({"md5": 3}, TypeError, "md5 must be text, or None"),
-        ({"timeout": 0}, ValueError, "timeout must be"),
-        ({"timeout": "1"}, TypeError, "timeout must be"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, error, text):
-    with pytest.raises(error, match=text):
-        datasets.cifar10(**arguments)
 
 
 # ------------------------------------------------------------------------------ over a server
@@ -200,54 +182,18 @@ def test_a_broken_download_goes_on_where_it_stopped(tmp_path, files, archive, se
     assert server.requests == [None, "bytes=1000-", f"bytes={have}-"] and not part.exists()
 
 
-def test_a_part_that_is_already_whole(tmp_path, files, archive, server):
-    (tmp_path / "cifar-10-binary.tar.gz.part").write_bytes(archive)
-    matches(datasets.cifar10(tmp_path, url=server.url, md5=md5(archive)), files)
-
-
-def test_a_wrong_download_is_removed(tmp_path, archive, server):
-    with pytest.raises(ValueError, match="the download .* instead of"):
-        datasets.cifar10(tmp_path, url=server.url)
-    assert list(tmp_path.iterdir()) == []
-    server.content = b""
-    with pytest.raises(FileNotFoundError, match="could not be fetched .*416"):
-        datasets.cifar10(tmp_path, url=server.url)
-
-
-def test_the_default_folder_is_the_cache(tmp_path, monkeypatch, files, archive, server):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    matches(datasets.cifar10(url=server.url, md5=md5(archive)), files)
-    assert (tmp_path / ".cache" / "dplib" / "cifar-10-binary.tar.gz").exists()
-
-
 # ------------------------------------------------------------------------------------ digits
 
 
 def test_digits_split_and_scale():
     data = datasets.digits()
     assert data.train_features.shape == (1438, 64) and data.test_features.shape == (359, 64)
-    assert data.train_features.min() == -1 and data.train_features.max() == 1
     assert data.train_features.dtype == np.float32 and data.train_labels.dtype == np.int32
-    together = (
-        np.concatenate([data.train_features, data.test_features]),
-        np.concatenate([data.train_labels, data.test_labels]),
-    )
-    from sklearn.datasets import load_digits
-
+    together = np.concatenate([data.train_features, data.test_features]), np.concatenate([data.train_labels, data.test_labels])
     features, labels = load_digits(return_X_y=True)
     rows = lambda x, y: sorted(map(tuple, np.column_stack([x, y]).tolist()))
     assert rows((together[0] + 1) * 8, together[1]) == rows(features, labels)
-    same, other = datasets.digits(), datasets.digits(seed=1)
-    assert np.array_equal(data.test_labels, same.test_labels) and not np.array_equal(
-        data.test_labels, other.test_labels
-    )
+    assert np.array_equal(data.test_labels, datasets.digits().test_labels)
+    assert not np.array_equal(data.test_labels, datasets.digits(seed=1).test_labels)
     assert len(datasets.digits(test_share=0.5).test_labels) == 898
     assert len(datasets.digits(test_share=1e-9).test_labels) == 1
-
-
-@pytest.mark.parametrize("share", [0, 1, 1.5, float("nan")])
-def test_bad_shares_are_named(share):
-    with pytest.raises(ValueError, match="test_share"):
-        datasets.digits(test_share=share)
-    with pytest.raises(ValueError, match="seed"):
-        datasets.digits(seed=-1)

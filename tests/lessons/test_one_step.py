@@ -1,14 +1,13 @@
 """One step of the Poisson-subsampled Gaussian: closed forms against multiple precision, and its theorems."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from scipy import optimize, special, stats
+from scipy import special, stats
 
-from dplib import gaussian, mixtures
+from dplib import mixtures
 from dplib.lessons import one_step
 
 DELTA = 1e-5
@@ -88,22 +87,6 @@ def test_delta_by_quadrature():
     assert one_step.delta(epsilon, sigma, q) == pytest.approx(integral, rel=1e-8)
 
 
-def test_without_sampling_it_is_the_gaussian():
-    for sigma in (0.3, 1.0, 20.0):
-        assert one_step.delta(0.7, sigma, 1.0) == pytest.approx(gaussian.delta(1 / sigma, 0.7), rel=1e-13)
-    assert one_step.unsampled_epsilon(0.7, 1.0) == pytest.approx(0.7, rel=1e-15)
-    sigma = one_step.noise_multiplier(0.7, DELTA, 1.0)
-    assert sigma == pytest.approx(1 / gaussian.calibrate(0.7, DELTA), rel=1e-11)
-
-
-def test_unsampled_epsilon_against_multiple_precision():
-    for epsilon in (0.0, 1e-12, 1e-3, 1.0, 1.0000001, 30.0, 1e3, 1e6):
-        for q in (1e-100, 1e-9, 0.3, 1 - 1e-12, 1.0):
-            with mp.workdps(60):
-                truth = mp.log1p(mp.expm1(mpf(epsilon)) / mpf(q))
-            assert one_step.unsampled_epsilon(epsilon, q) == pytest.approx(float(truth), rel=1e-15)
-
-
 def test_distances_are_those_of_the_threshold():
     """[R-6] r_minus and r_plus rebuild delta, and b = (r_plus + r_minus) / 2 is never negative."""
     for epsilon, sigma, q in random_steps(3, 50):
@@ -115,20 +98,6 @@ def test_distances_are_those_of_the_threshold():
         assert plus + minus >= 0
         value = (q * special.erfc(minus) - (math.expm1(epsilon) + q) * special.erfc(plus)) / 2
         assert one_step.delta(epsilon, sigma, q) == pytest.approx(value, rel=1e-6, abs=1e-15)
-
-
-def test_extreme_arguments_give_no_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for sigma in (1e-100, 1e-3, 1.0, 1e100):
-            for q in (1e-100, 1e-12, 1.0):
-                for epsilon in (0.0, 1e-12, 1.0, 700.0, 1e6):
-                    value = one_step.delta(epsilon, sigma, q)
-                    assert 0 <= value <= q
-                    assert one_step.elasticity(epsilon, sigma, q) > 0
-                    assert 0 <= one_step.boundary_delta(epsilon, q) <= q
-        assert one_step.delta(1.0, 1e-100, 0.2) == pytest.approx(0.2, rel=1e-15)
-        assert one_step.elasticity(0.0, 1e-3, 0.5) == math.inf
 
 
 # ------------------------------------------------------- noise for a target
@@ -158,14 +127,6 @@ def test_noise_is_smallest_and_safe_over_a_wide_range():
     sigma = one_step.noise_multiplier(epsilon, delta, q)
     assert np.all(one_step.delta(epsilon, sigma, q) <= delta)
     assert np.all(one_step.delta(epsilon, sigma * (1 - 1e-10), q) > delta)
-
-
-def test_noise_when_almost_none_is_needed():
-    """q just above delta: the answer is small, safe and finite."""
-    for excess in (1e-2, 1e-6, 1e-12):
-        q = DELTA * (1 + excess)
-        sigma = one_step.noise_multiplier(0.5, DELTA, q)
-        assert 0 < sigma < 1 and one_step.delta(0.5, sigma, q) <= DELTA
 
 
 def test_slope_against_finite_differences():
@@ -242,31 +203,6 @@ def test_boundary_in_multiple_precision():
         assert one_step.boundary_delta(epsilon, q, "threshold") == pytest.approx(float(truth), rel=1e-12)
 
 
-def test_exact_boundary_by_another_root_finder():
-    """[R-6.2x] The noise where the elasticity is 1, by Brent's method on the quadrature."""
-    for epsilon, q in [(1.0, 0.1), (1e-4, 0.3), (4e-5, 4e-5), (20.0, 0.5)]:
-        bar = one_step.unsampled_epsilon(epsilon, q)
-        sigma = optimize.brentq(
-            lambda s, b=bar: float(exact_elasticity(s, b) - 1),
-            (6 * bar) ** -0.5,
-            (2 * bar) ** -0.5,
-            xtol=1e-14,
-        )
-        assert one_step.boundary_delta(epsilon, q) == pytest.approx(
-            one_step.delta(epsilon, sigma, q), rel=1e-9
-        )
-
-
-@pytest.mark.parametrize("condition", one_step.CONDITIONS)
-def test_regions_grow_with_both_arguments(condition):
-    """[R-6.3], [R-6.2x] The edge increases in q and in epsilon; the exact one is the larger."""
-    epsilon, q = np.meshgrid(np.geomspace(1e-9, 30, 80), np.geomspace(1e-9, 1, 80), indexing="ij")
-    values = one_step.boundary_delta(epsilon, q, condition)
-    assert np.all(np.diff(values, axis=0) > 0) and np.all(np.diff(values, axis=1) > 0)
-    assert np.all(values < q)
-    assert np.all(one_step.boundary_delta(epsilon, q) > one_step.boundary_delta(epsilon, q, "threshold"))
-
-
 def test_steps_of_the_proof_of_monotonicity():
     """[R-6.3] slope in q: (erf s - (1 - e^{-s^2}) / (sqrt(pi) s)) / 2 > 0, s^2 = epsilon_bar, against a difference quotient."""
     for epsilon, q in [(1.0, 0.1), (1e-3, 0.5), (4e-5, 4e-5)]:
@@ -287,15 +223,6 @@ def test_steps_of_the_exact_proof():
         mean = 0.5 - (bar - eta) / (2 * m)
         assert slope == pytest.approx(2 * m * mean / ((m + bar) * mean - eta), rel=1e-5)
         assert 2 * m / (m + bar) < slope < 2 * m / bar
-
-
-def test_sharp_constants():
-    """[R-6.3] 3.8319 for a < b; [R-6.2x] 1.8143 for the effective noise itself."""
-    closed = 2 / (1 - 2 * math.erfc(math.sqrt(math.log(2))))
-    assert one_step.sharp_constant() == pytest.approx(closed, rel=1e-14)
-    assert f"{closed:.4f}" == "3.8319"
-    assert f"{one_step.sharp_constant('exact'):.4f}" == "1.8143"
-    assert f"{4 / one_step.sharp_constant():.4f}" == "1.0439"
 
 
 @pytest.mark.parametrize("condition", one_step.CONDITIONS)
@@ -364,49 +291,7 @@ def test_effective_noise_has_a_single_peak():
 # ------------------------------------------------------------------ arguments
 
 
-def test_arrays_broadcast_and_scalars_stay_scalars():
-    epsilon, q = np.array([[0.1], [1.0]]), np.array([1e-3, 0.1, 1.0])
-    table = one_step.noise_multiplier(epsilon, DELTA, q)
-    assert table.shape == (2, 3)
-    assert table[1, 1] == one_step.noise_multiplier(1.0, DELTA, 0.1)
-    for call in (one_step.delta, one_step.threshold, one_step.elasticity):
-        assert isinstance(call(1.0, 1.0, 0.1), float) and call(epsilon, 1.0, q).shape == (2, 3)
-    assert isinstance(one_step.effective_noise_falls(1.0, DELTA, 0.1), bool)
-    assert one_step.effective_noise_falls(epsilon, DELTA, q).shape == (2, 3)
-
-
-@pytest.mark.parametrize(
-    "call, words",
-    [
-        (lambda: one_step.delta(-0.1, 1, 0.5), "epsilon must be at least 0"),
-        (lambda: one_step.delta([0.1, 2e6], 1, 0.5), "epsilon must be at least 0 and at most 1e.06"),
-        (lambda: one_step.delta(1, 0, 0.5), "noise_multiplier must be at least"),
-        (lambda: one_step.delta(1, 1, 0), "sampling_probability must be at least"),
-        (lambda: one_step.delta(1, 1, 0.9e-100), "sampling_probability must be at least 1e-100"),
-        (lambda: one_step.delta(1, 0.9e-100, 1), "noise_multiplier must be at least 1e-100"),
-        (lambda: one_step.delta(1, 1.1e100, 1), "noise_multiplier must be .* at most 1e.100"),
-        (lambda: one_step.delta(1, 1, 1.5), "sampling_probability must be .* at most 1; got 1.5"),
-        (lambda: one_step.delta(math.nan, 1, 0.5), "epsilon must hold finite"),
-        (lambda: one_step.noise_multiplier(1, 0, 0.5), "delta must be above 0 and below 1; got 0.0"),
-        (lambda: one_step.noise_multiplier(1, [0.1, 1.0], 0.5), "delta must be .* got 1.0"),
-        (lambda: one_step.noise_multiplier(1, 1e-5, [0.1, 1e-5]), "no noise is needed.*got 1e-05"),
-        (lambda: one_step.noise_slope(1, 1e-5, 1e-6), "no noise is needed"),
-        (lambda: one_step.effective_noise_falls(1, 1e-5, 1e-6), "no noise is needed"),
-        (lambda: one_step.boundary_delta(1, 0.1, "both"), "condition must be one of"),
-        (lambda: one_step.sharp_constant("all"), "condition must be one of"),
-        (lambda: one_step.peak_probability(1, 1.0), "delta must be"),
-        (lambda: one_step.peak_probability(-1, 0.1), "epsilon must be"),
-    ],
-)
-def test_bad_values_are_refused(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()
-
-
-def test_bad_kinds_are_refused():
-    with pytest.raises(TypeError, match="epsilon"):
-        one_step.delta("1", 1, 0.5)
-    with pytest.raises(TypeError, match="condition"):
-        one_step.boundary_delta(1, 0.5, 3)
-    with pytest.raises(TypeError, match="delta"):
-        one_step.peak_probability(1, [0.1])
+def test_a_budget_that_needs_no_noise_is_refused():
+    for function in (one_step.noise_multiplier, one_step.noise_slope, one_step.effective_noise_falls):
+        with pytest.raises(ValueError, match="no noise is needed.*got 1e-06"):
+            function(1, 1e-5, [0.1, 1e-6])

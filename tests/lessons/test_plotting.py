@@ -61,45 +61,6 @@ def test_curves_differ_without_colour():
         assert first != second
 
 
-def test_curve_gives_keywords_that_plot_accepts():
-    fig, ax = plotting.figure()
-    for index, (colour, _) in enumerate(plotting.CURVES):
-        (line,) = ax.plot([0, 1], [0, index], **plotting.curve(index))
-        assert line.get_color() == colour
-    fig.canvas.draw()
-
-
-@pytest.mark.parametrize("index", [-1, len(plotting.CURVES), 0.5, True, "first"])
-def test_curve_rejects(index):
-    with pytest.raises(ValueError, match="index must be a whole number from 0 to"):
-        plotting.curve(index)
-
-
-def test_figure_has_page_width_and_the_grid_asked_for():
-    fig, axes = plotting.figure(2, 3)
-    assert axes.shape == (2, 3)
-    assert tuple(fig.get_size_inches()) == pytest.approx((plotting.WIDTH, 4.6))
-    fig, _ = plotting.figure(height=2.5)
-    assert tuple(fig.get_size_inches()) == pytest.approx((plotting.WIDTH, 2.5))
-    fig, _ = plotting.figure()
-    assert tuple(fig.get_size_inches()) == pytest.approx((plotting.WIDTH, 0.66 * plotting.WIDTH))
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"rows": 0}, "rows must be a whole number >= 1"),
-        ({"rows": 1.0}, "rows must be a whole number >= 1"),
-        ({"columns": True}, "columns must be a whole number >= 1"),
-        ({"height": 0.0}, "height must be a finite real number above 0"),
-        ({"height": float("nan")}, "height must be a finite real number above 0"),
-    ],
-)
-def test_figure_rejects(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        plotting.figure(**arguments)
-
-
 def test_finish_names_axes_title_and_legend():
     _, ax = plotting.figure()
     ax.plot([0, 1], [0, 1], label="truth")
@@ -110,22 +71,6 @@ def test_finish_names_axes_title_and_legend():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["truth"]
 
 
-def test_finish_adds_neither_title_nor_legend_unasked():
-    _, ax = plotting.figure()
-    plotting.finish(ax, x="rounds", y="ε")
-    assert ax.get_title(loc="left") == ax.get_title() == ""
-    assert ax.get_legend() is None
-
-
-@pytest.mark.parametrize(
-    "labels", [{"x": "", "y": "ε"}, {"x": "k", "y": "  "}, {"x": None, "y": "ε"}]
-)
-def test_finish_rejects_a_nameless_axis(labels):
-    _, ax = plotting.figure()
-    with pytest.raises(ValueError, match="non-empty axis label"):
-        plotting.finish(ax, **labels)
-
-
 def test_finish_leaves_a_shared_axis_to_its_neighbour():
     _, (top, bottom) = plotting.figure(2, 1, sharex=True)
     plotting.finish(top, y="density")
@@ -133,14 +78,3 @@ def test_finish_leaves_a_shared_axis_to_its_neighbour():
     assert (top.get_xlabel(), bottom.get_xlabel()) == ("", "published value")
     with pytest.raises(ValueError, match="y must be a non-empty axis label"):
         plotting.finish(top, x="published value")
-
-
-def test_label_line_sits_beside_its_point():
-    fig, ax = plotting.figure()
-    ax.plot([0, 1], [0, 1])
-    plotting.label_line(ax, 1, 1, "truth", color=plotting.CURVES[1][0])
-    (label,) = ax.texts
-    assert label.get_text() == "truth"
-    assert label.xy == (1, 1)
-    assert label.get_color() == plotting.CURVES[1][0]
-    fig.canvas.draw()

@@ -60,23 +60,6 @@ def test_the_tour_survives_an_edit(edit):
     assert names["run"].noise_multiplier == names["family_run"].noise_multiplier == (USUAL | edit)["sigma"]
 
 
-def test_no_number_stands_before_the_question():
-    """The first thing that is printed names a scheme and what its number holds for; shuffled batches never add/remove."""
-    notebook = tools.read(TOUR)
-    first = next(i for i, cell in enumerate(notebook["cells"]) if cell["cell_type"] == "code" and "print(" in tools.source(cell))
-    before = "\n".join(tools.source(cell) for cell in notebook["cells"][:first] if cell["cell_type"] == "markdown")
-    assert "how are batches drawn?" in before and r"\varepsilon=2" not in before
-    names, printed = run({}, figure=False)
-    rows = printed.splitlines()[1:5]
-    assert [re.search(r"  ([a-z]\S.*)$", row)[1] for row in rows] == [
-        "add/remove, zero-out",
-        "add/remove",
-        "add/remove, zero-out",
-        "zero-out only",
-    ]
-    assert rows[3].startswith("shuffled")
-
-
 # ------------------------------------------------------------------ the tour, the calculator and chapter 18 agree
 
 WORDS = {"Poisson": "Poisson sampling", "fixed": "fixed size", "bins": "balls in bins", "shuffled": "shuffled, in order, or known"}
@@ -120,12 +103,3 @@ def test_three_places_name_the_same_relations(decide, scheme):
             own = decide(scheme, "record", relation) == OWN[scheme]
             assert (relation in claimed) == own, (scheme, relation, said)
     assert decide("shuffled", "record", "add/remove") == "nothing proved"
-
-
-def test_groups_have_the_same_relations(decide):
-    """The calculator takes groups: Poisson and fixed sizes by their own pair, the others as if all were told."""
-    assert decide("Poisson", "group", "zero-out") == decide("Poisson", "group", "add/remove") == "Poisson, group"
-    assert decide("fixed", "group", "add/remove") == "fixed batch, group"
-    assert decide("bins", "group", "zero-out") == decide("bins", "group", "add/remove") == "bins told, group"
-    assert decide("shuffled", "group", "zero-out") == "no amplification, group"
-    assert decide("shuffled", "group", "add/remove") == "nothing proved"

@@ -27,11 +27,8 @@ def together(first, second, many=4.5):
 
 CASES = [(case, side) for case in DATA for side in SIDES]
 # Twelve rounds cost seconds: one direction each, with few samples.
-CASES = [
-    (c, s)
-    for c, s in CASES
-    if (c["id"], s) not in (("toeplitz-n12-c10", "add"), ("toeplitz-n12-c20", "remove"))
-]
+SLOW = {("toeplitz-n12-c10", "add"), ("toeplitz-n12-c20", "remove")}
+CASES = [(case, side) for case, side in CASES if (case["id"], side) not in SLOW]
 
 
 @pytest.mark.parametrize("case, side", CASES, ids=[f"{case['id'].split()[0]}-{side}" for case, side in CASES])
@@ -51,14 +48,6 @@ def test_committed_values(case, side):
     assert abs(problem.mass[side] - 1) < 0.05
 
 
-@pytest.mark.parametrize("sigma, remove, add", [(5, 0.1513, 0.0840), (2, 0.757, 0.156)])
-def test_two_rounds_of_the_smallest_example(sigma, remove, add):
-    """[M-4.3] C = (1 0; 1 1), p = 0.1, delta = 1e-4: earlier values, good to one unit of the last digit."""
-    problem = truth.two_rounds([[1, 0], [1, 1]], sigma, 0.1)
-    assert abs(problem.epsilon(1e-4, "remove").value - remove) <= (1e-4 if sigma == 5 else 1e-3)
-    assert abs(problem.epsilon(1e-4, "add").value - add) <= (1e-4 if sigma == 5 else 1e-3)
-
-
 @pytest.mark.parametrize(
     "rounds, sigma, p", [(1, 1.0, 0.1), (2, 2.0, 0.3), (2, 0.8, 0.05), (5, 1.0, 0.1), (8, 20.0, 0.25)]
 )
@@ -76,16 +65,6 @@ def test_independent_rounds_against_the_accountant(rounds, sigma, p, side, delta
     if rounds <= 2:
         close = truth.two_rounds(matrices.identity(rounds), sigma, p).epsilon(delta, side)
         assert abs(close.value - exact.upper) <= 1e-7 * (1 + exact.upper) + exact.width
-
-
-@pytest.mark.parametrize("rounds, sigma, p", [(512, 20.0, 1 / 16), (64, 5.0, 0.1)])
-def test_many_trees_of_one_leaf_against_the_accountant(rounds, sigma, p):
-    """[C-7] Forests of single leaves are independent rounds; the accountant certifies these."""
-    for side in SIDES:
-        exact = accounting.delta([(mixtures.binomial(1, p, sigma), rounds)], 0.3, side)
-        found = truth.tree(matrices.tree_restarts(rounds, 1), sigma, p, **SMALL).delta(0.3, side)
-        assert abs(found.value - exact.upper) <= 5 * found.standard_error
-        assert found.standard_error <= 1e-2 * found.value
 
 
 def test_two_rounds_against_a_tensor_quadrature():
@@ -116,15 +95,9 @@ def test_plain_sampling_at_large_delta(encoder, sigma, p):
     entries, n = encoder.entries() / sigma, encoder.columns
     sets = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     weights, shifts = np.prod(np.where(sets, p, 1 - p), axis=1), sets @ entries.T
-    ratio = np.concatenate(
-        [
-            np.exp(
-                generator.standard_normal((20_000, len(entries))) @ shifts.T - 0.5 * (shifts**2).sum(axis=1)
-            )
-            @ weights
-            for _ in range(5)
-        ]
-    )
+    squares = 0.5 * (shifts**2).sum(axis=1)
+    draw = lambda: np.exp(generator.standard_normal((20_000, len(entries))) @ shifts.T - squares) @ weights
+    ratio = np.concatenate([draw() for _ in range(5)])
     problem = truth.all_modes(encoder, sigma, p, **SMALL)
     for side in SIDES:
         epsilon = problem.epsilon(1e-2, side).value
@@ -148,58 +121,12 @@ def test_the_recursion_over_nodes_agrees_with_all_modes(leaves, trees, sigma, p,
     assert together(one, truth.all_modes(encoder, sigma, p, seed=1, **SMALL).epsilon(1e-6, side))
 
 
-@pytest.mark.parametrize("sigma", [0.6, 2.0, 30.0])
-def test_sampling_agrees_with_quadrature(sigma):
-    """[M-4.3] Two rounds: the same coordinate by Sobol points and by the trapezoid rule."""
-    encoder = matrices.optimal_counting(2)
-    for side in SIDES:
-        sampled = truth.all_modes(encoder, sigma, 0.2, **SMALL).epsilon(1e-5, side)
-        assert together(sampled, truth.two_rounds(encoder, sigma, 0.2).epsilon(1e-5, side))
-
-
-def test_a_likelihood_ratio_at_one_output():
-    """[M-tree] The recursion's sums over counts against all 2^n modes, at random outputs of one tree."""
-    generator = np.random.default_rng(0)
-    sigma, p, encoder = 1.3, 0.3, matrices.binary_tree(4)
-    forest = _truth_integrals.Forest(4, 1, p, sigma, 0.0)
-    modes = _truth_integrals.Modes(encoder.entries() / sigma, p)
-    # Both coordinates across the all-ones direction have the same law: compare moments of the averages.
-    for pair in (forest, modes):
-        y = generator.standard_normal((4000, pair.dimension))
-        for t in (-1.0, 0.7):
-            log_ratio = np.logaddexp.reduce(pair.log_weights(y) + pair.slopes * t, axis=1)
-            # Averaged over y, the ratio is that of the scalar mixture of the projections on u.
-            count = np.arange(5)
-            shift = count * math.sqrt(7 / 4) / sigma
-            weights = np.array([math.comb(4, k) * p**k * (1 - p) ** (4 - k) for k in count])
-            expected = weights @ np.exp(shift * t - 0.5 * shift**2)
-            ratio = np.exp(log_ratio)
-            assert abs(ratio.mean() - expected) <= 5 * ratio.std() / math.sqrt(len(ratio))
-
-
-def test_delta_and_epsilon_are_inverse():
-    problem = truth.all_modes(matrices.optimal_counting(4), 3.0, 0.3)
-    for side in (*SIDES, "both"):
-        found = problem.epsilon(1e-4, side)
-        assert abs(problem.delta(found.value, side).value / 1e-4 - 1) < 5e-3
-
-
 def test_both_is_the_larger_side():
     problem = truth.tree(matrices.binary_tree(8), 6.0, 0.2, **SMALL)
     remove, add, both = (problem.epsilon(1e-5, side) for side in (*SIDES, "both"))
     assert remove.value > add.value and both == remove
     remove, add, both = (problem.delta(0.5, side) for side in (*SIDES, "both"))
     assert both.value == max(remove.value, add.value) and both.upper == max(remove.upper, add.upper)
-
-
-def test_the_upper_end_covers_the_value_of_many_more_samples():
-    encoder = matrices.optimal_counting(5)
-    exact = truth.all_modes(encoder, 4.0, 0.2, samples=2**16, seed=99).epsilon(1e-6).value
-    above = [
-        truth.all_modes(encoder, 4.0, 0.2, samples=1024, seed=s).epsilon(1e-6).upper >= exact
-        for s in range(12)
-    ]
-    assert sum(above) >= 11
 
 
 # --- closed forms and edges ------------------------------------------------------------------------------
@@ -242,10 +169,7 @@ def test_what_is_left_out_of_a_forest_is_in_its_upper_end():
 def test_no_loss_exceeds_that_of_no_participation():
     """[M-4.3] In the add direction the loss is at most -n log(1-p): delta is 0 from there on."""
     most = -3 * math.log1p(-0.2)
-    for problem in (
-        truth.all_modes(matrices.optimal_counting(3), 1.0, 0.2),
-        truth.tree(matrices.tree_restarts(3, 1), 1.0, 0.2),
-    ):
+    for problem in (truth.all_modes(matrices.optimal_counting(3), 1.0, 0.2), truth.tree(matrices.tree_restarts(3, 1), 1.0, 0.2)):
         assert problem.delta(most, "add").upper == 0
         assert problem.delta(0.9 * most, "add").value > 0
         assert problem.epsilon(1e-9, "add").value < most
@@ -268,15 +192,6 @@ def test_little_noise_is_sampled_around_the_single_modes():
     assert abs(found.value - exact) <= 5 * found.standard_error <= 0.02 * exact
 
 
-# --- repeatability and resumption ------------------------------------------------------------------------
-
-
-def test_the_same_seed_gives_the_same_numbers():
-    make = lambda seed: truth.tree(matrices.binary_tree(8), 6.0, 0.2, samples=1024, seed=seed).epsilon(1e-5)
-    assert make(3) == make(3)
-    assert make(3) != make(4) and together(make(3), make(4))
-
-
 # --- faults are noticed ----------------------------------------------------------------------------------
 
 
@@ -294,9 +209,7 @@ def test_wrong_likelihood_ratios_are_noticed(monkeypatch):
 
 def test_a_hopeless_estimate_is_refused(monkeypatch):
     problem = truth.all_modes(matrices.optimal_counting(3), 3.0, 0.2, **SMALL)
-    monkeypatch.setattr(
-        truth._Sampling, "_tuned", lambda self, pair, side, epsilon, delta: (0.0, pair.plain_proposal())
-    )
+    monkeypatch.setattr(truth._Sampling, "_tuned", lambda self, pair, *_: (0.0, pair.plain_proposal()))
     with pytest.raises(ArithmeticError, match="too uncertain in the remove direction"):
         problem.epsilon(1e-6)
     monkeypatch.setattr(truth, "integrand", lambda pair, y, *_: np.full((len(y), 3), np.nan))
@@ -314,38 +227,16 @@ def test_quadrature_that_does_not_settle_is_refused(monkeypatch):
 
 # --- bad input -------------------------------------------------------------------------------------------
 
-COUNTING = matrices.optimal_counting(2)
+SIZES = [
+    (lambda: truth.all_modes(matrices.optimal_counting(13), 1, 0.1), "encoder .* at most 12 columns; got 13"),
+    (lambda: truth.all_modes([[1.0, -0.5]], 1, 0.1), "encoder .* at least 0; got -0.5"),
+    (lambda: truth.two_rounds(matrices.identity(3), 1, 0.1), "encoder .* at most 2 columns; got 3"),
+    (lambda: truth.tree(matrices.optimal_counting(2), 1, 0.1), "encoder must come from matrices.binary_tree"),
+    (lambda: truth.tree(matrices.binary_tree(8192), 1, 0.1), "encoder .* at most 4096 columns; got 8192"),
+]
 
 
-@pytest.mark.parametrize(
-    "call, error, words",
-    [
-        (lambda: truth.all_modes(matrices.optimal_counting(13), 1, 0.1), ValueError, "encoder .* at most 12 columns; got 13"),
-        (lambda: truth.all_modes(np.ones((1, 13)), 1, 0.1), ValueError, "encoder .* at most 12 columns; got 13"),
-        (lambda: truth.all_modes([[1.0, -0.5]], 1, 0.1), ValueError, "encoder .* at least 0; got -0.5"),
-        (lambda: truth.all_modes([[1.0, math.nan]], 1, 0.1), ValueError, "encoder .* finite"),
-        (lambda: truth.all_modes("C", 1, 0.1), TypeError, "encoder .* real numbers"),
-        (lambda: truth.two_rounds(matrices.identity(3), 1, 0.1), ValueError, "encoder .* at most 2 columns; got 3"),
-        (lambda: truth.tree(COUNTING, 1, 0.1), TypeError, "encoder must come from matrices.binary_tree"),
-        (lambda: truth.tree(matrices.binary_tree(8192), 1, 0.1), ValueError, "encoder .* at most 4096 columns; got 8192"),
-        (lambda: truth.tree(matrices.binary_tree(4), 1.7, 0.1), ValueError, "noise_multiplier .* at least 1.73.* got 1.7"),
-        (lambda: truth.all_modes(COUNTING, 1, 1.5), ValueError, "sampling_probability .* got 1.5"),
-        (lambda: truth.all_modes(COUNTING, 1, 0.1, samples=100), ValueError, "samples .* at least 1024"),
-        (lambda: truth.tree(matrices.binary_tree(2), 2, 0.1, seed=-1), ValueError, "seed .* got -1"),
-        (lambda: truth.all_modes(COUNTING, 1, 0.1, confidence=1.0), ValueError, "confidence .* got 1.0"),
-        (lambda: truth.all_modes(COUNTING, 1, 0.1).epsilon(0.0), ValueError, "delta .* got 0.0"),
-        (lambda: truth.all_modes(COUNTING, 1, 0.1).delta(-1.0), ValueError, "epsilon .* got -1.0"),
-        (lambda: truth.all_modes(COUNTING, 1, 0.1).delta(1.0, "sideways"), ValueError, "direction .* got 'sideways'"),
-        (lambda: truth.two_rounds(COUNTING, 0.01, 0.1).delta(1.0), ValueError, "noise_multiplier must be at least 0.0601.* got 0.01"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused(call, error, words):
-    with pytest.raises(error, match=words):
+@pytest.mark.parametrize("call, words", SIZES)
+def test_encoders_that_are_too_large_or_of_another_kind_are_refused(call, words):
+    with pytest.raises((TypeError, ValueError), match=words):
         call()
-
-
-def test_what_a_problem_prints():
-    assert (
-        repr(truth.two_rounds(COUNTING, 2, 0.1))
-        == "Truth(two rounds, noise_multiplier=2, sampling_probability=0.1)"
-    )

@@ -87,11 +87,9 @@ def test_a_run_can_stop_and_go_on_with_identical_numbers(encoder):
     [
         (matrices.identity(100), 0),
         (matrices.optimal_counting(100, bands=8), 7),
-        (matrices.optimal_counting(100), 99),
         (matrices.buffered_linear_toeplitz(100, [0.1] * 3, [0.5] * 3), 3),
         (matrices.binary_tree(1024), 12),
         (matrices.tree_restarts(128, 8), 5),
-        (matrices.tree_restarts(3, 1), 2),
         (SQUARE["dense"], 8),
     ],
 )
@@ -102,57 +100,40 @@ def test_memory_is_what_the_structure_allows(encoder, memory):
     assert sum(np.size(v) for v in stream.state().values() if isinstance(v, np.ndarray)) == 4 * memory
 
 
-def test_rounds_are_independent_of_what_the_caller_does_with_them():
-    """A caller who adds into the returned array must not change the coming noise."""
-    for encoder in (*SQUARE.values(), *TREES.values()):
-        clean = list(matrices.noise_stream(encoder, (2,), 1.0, 4))
-        stream = matrices.noise_stream(encoder, (2,), 1.0, 4)
-        for wanted in clean:
-            got = next(stream)
-            assert np.array_equal(got, wanted)
-            got += 100.0
-
-
 TREE, BANDED = TREES["tree"], SQUARE["banded"]
 
 
 @pytest.mark.parametrize(
-    "arguments, error, words",
+    "arguments, words",
     [
-        ({"encoder": np.eye(3)}, TypeError, "encoder must be an encoder"),
-        ({"encoder": matrices.dense([[1.0], [1.0]], [0, 0])}, ValueError, "encoder must be square and lower-triangular, or a tree"),
-        ({"shape": (0,)}, ValueError, "shape must be a whole number at least 1"),
-        ({"shape": [2, 2]}, TypeError, "shape must be a whole number"),
-        ({"shape": "3"}, TypeError, "shape must be a whole number"),
-        ({"noise_multiplier": 0}, ValueError, "noise_multiplier must be"),
-        ({"noise_multiplier": None}, TypeError, "noise_multiplier must be"),
-        ({"seed": -1}, ValueError, "seed must be a whole number"),
-        ({"seed": None}, TypeError, "seed must be a whole number"),
-        ({"estimate": "best"}, ValueError, "estimate must be one of"),
-        ({"estimate": None}, TypeError, "estimate must be one of"),
-        ({"encoder": BANDED, "estimate": "causal"}, ValueError, "estimate must be 'dyadic' for an encoder that is no tree"),
+        ({"encoder": matrices.dense([[1.0], [1.0]], [0, 0])}, "encoder must be square and lower-triangular, or a tree"),
+        ({"shape": (0,)}, "shape must be a whole number at least 1"),
+        ({"encoder": BANDED, "estimate": "causal"}, "estimate must be 'dyadic' for an encoder that is no tree"),
     ],
-)  # fmt: skip
-def test_bad_arguments_are_refused_by_name(arguments, error, words):
-    with pytest.raises(error, match=words):
+)
+def test_streams_that_do_not_exist_are_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
         matrices.noise_stream(**{"encoder": TREE, "shape": (2,), "noise_multiplier": 1.0, "seed": 0} | arguments)
 
 
-def test_a_state_of_another_stream_is_refused():
+OTHER_STREAMS = [
+    ((TREE, (2,), 1.0, 0), "encoder"),
+    ((BANDED, (3,), 1.0, 0), "shape"),
+    ((BANDED, (2,), 2.0, 0), "noise_multiplier"),
+    ((matrices.optimal_counting(24, bands=4), (2,), 1.0, 0), "rounds = 24"),
+    ((matrices.optimal_counting(23, bands=5), (2,), 1.0, 0), "encoder"),
+]
+
+
+@pytest.mark.parametrize("other, words", OTHER_STREAMS)
+def test_a_state_of_another_stream_is_refused(other, words):
+    with pytest.raises((TypeError, ValueError), match=f"state must .*{words}"):
+        matrices.noise_stream(*other).restore(matrices.noise_stream(BANDED, (2,), 1.0, 0).state())
+
+
+def test_a_spoiled_state_is_refused():
     stream = matrices.noise_stream(BANDED, (2,), 1.0, 0)
     state = stream.state()
-    for other, words in [
-        (matrices.noise_stream(TREE, (2,), 1.0, 0), "encoder"),
-        (matrices.noise_stream(BANDED, (3,), 1.0, 0), "shape"),
-        (matrices.noise_stream(BANDED, (2,), 2.0, 0), "noise_multiplier"),
-        (matrices.noise_stream(matrices.optimal_counting(24, bands=4), (2,), 1.0, 0), "rounds = 24"),
-        (matrices.noise_stream(matrices.optimal_counting(23, bands=5), (2,), 1.0, 0), "encoder"),
-    ]:
-        with pytest.raises((TypeError, ValueError), match=f"state must .*{words}"):
-            other.restore(state)
     for bad in (None, {}, {**state, "round": 99}, {k: v for k, v in state.items() if k != "past"}):
         with pytest.raises((TypeError, ValueError), match="^state"):
             stream.restore(bad)
-    causal = matrices.noise_stream(TREE, (2,), 1.0, 0, "causal")
-    with pytest.raises(ValueError, match="state must .*encoder = .*causal"):
-        causal.restore(matrices.noise_stream(TREE, (2,), 1.0, 0).state())

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dplib import matrices, sensitivity, utility
+from dplib import matrices, utility
 
 RNG = np.random.default_rng(3)
 LOWER = np.tril(RNG.random((7, 7)) + 0.3)
@@ -48,64 +48,6 @@ def test_a_workload_of_ones_own(encoder):
     )
 
 
-def test_the_error_is_the_one_that_a_simulation_finds():
-    """[N-RMSE] 20,000 runs of the noise of each prefix sum, 4 standard errors."""
-    runs = 20_000
-    for encoder, estimate, decoder in [
-        (ENCODERS["buffers"], "dyadic", "pseudo-inverse"),
-        (ENCODERS["tree"], "dyadic", "dyadic"),
-        (ENCODERS["restarts"], "causal", "causal"),
-    ]:
-        sums = np.cumsum(list(matrices.noise_stream(encoder, (runs,), 0.8, 1, estimate)), axis=0)
-        wanted = utility.deviations(encoder, 0.8, decoder)
-        assert np.all(np.abs(np.std(sums, axis=1) / wanted - 1) < 4 / math.sqrt(2 * runs))
-
-
-@pytest.mark.parametrize("encoder", [ENCODERS["tree"], ENCODERS["restarts"], ENCODERS["leaf"]])
-def test_decoders_of_a_tree_by_definition(encoder):
-    """[M-tree] Dyadic nodes count the digits of t; causal and full least squares from the rows they use."""
-    C, n = encoder.entries(), encoder.columns
-    rounds = np.arange(n) % encoder.leaves + 1
-    digits = np.bitwise_count(rounds) + np.arange(n) // encoder.leaves
-    assert utility.deviations(encoder, decoder="dyadic") ** 2 == pytest.approx(digits, rel=1e-13)
-    causal = []
-    for t in range(n):
-        released = C[encoder.row_rounds <= t][:, : t + 1]
-        causal.append(np.linalg.norm(np.ones(t + 1) @ np.linalg.pinv(released)))
-    assert utility.deviations(encoder, decoder="causal") == pytest.approx(causal, rel=1e-12)
-    best, online, plain = (utility.deviations(encoder, 1.0, name) for name in utility._DECODERS)
-    assert np.all(best <= online * (1 + 1e-12)) and np.all(online <= plain * (1 + 1e-12))
-
-
-def test_the_frobenius_norm_of_the_decoder_and_two_numbers_that_are_not_it():
-    """[N-RMSE] Counting encoder, 8 rounds: ||A C^-1||_F = 3.422, ||A^-1 C||_F = 3.142, ||A C^-1||_2 = 2.384."""
-    encoder = matrices.optimal_counting(8)
-    A, C = matrices.prefix_sums(8), encoder.entries()
-    assert utility.rmse(encoder) * math.sqrt(8) == pytest.approx(3.422, abs=5e-4)
-    assert np.linalg.norm(np.linalg.inv(A) @ C) == pytest.approx(3.142, abs=5e-4)
-    assert np.linalg.norm(A @ np.linalg.inv(C), 2) == pytest.approx(2.384, abs=5e-4)
-
-
-def test_correlated_noise_beats_independent_noise_at_equal_privacy():
-    """One participation, 2048 rounds: sensitivity times error, per unit of mu."""
-    cost = {
-        name: sensitivity.single(encoder) * utility.rmse(encoder)
-        for name, encoder in {
-            "independent": matrices.identity(2048),
-            "tree": matrices.binary_tree(2048),
-            "counting": matrices.optimal_counting(2048),
-        }.items()
-    }
-    assert cost["independent"] == pytest.approx(math.sqrt(2049 / 2), rel=1e-12)
-    assert cost["counting"] < 0.9 * cost["tree"] < 0.15 * cost["independent"]
-
-
-def test_large_encoders():
-    for encoder in (matrices.optimal_counting(131_072), matrices.binary_tree(131_072), matrices.tree_restarts(131_072, 64)):
-        errors = utility.deviations(encoder)
-        assert errors.shape == (131_072,) and np.all(np.isfinite(errors)) and np.all(errors > 0)
-
-
 def test_errors_whose_squares_leave_the_range_of_floats():
     """C^-1 of 1 + 2 v has entries up to 2^599; its prefix sums have the closed form (1 - (-2)^t) / 3."""
     growing = matrices.toeplitz(np.concatenate([[1.0, 2.0], np.zeros(598)]))
@@ -122,25 +64,17 @@ def test_errors_whose_squares_leave_the_range_of_floats():
 
 
 @pytest.mark.parametrize(
-    "arguments, error, words",
+    "arguments, words",
     [
-        ({"encoder": np.eye(3)}, TypeError, "encoder must be an encoder"),
-        ({"noise_multiplier": 0.0}, ValueError, "noise_multiplier must be"),
-        ({"noise_multiplier": "1"}, TypeError, "noise_multiplier must be"),
-        ({"decoder": "plain"}, ValueError, "decoder must be one of"),
-        ({"decoder": None}, TypeError, "decoder must be one of"),
-        ({"decoder": "dyadic"}, ValueError, "decoder must be 'pseudo-inverse' for this encoder, which is no tree; got 'dyadic'"),
-        ({"encoder": ENCODERS["tall"], "decoder": "causal"}, ValueError, "decoder must be 'pseudo-inverse' for this encoder"),
-        ({"encoder": matrices.dense(np.triu(np.ones((2, 2))), [1, 1]), "decoder": "causal"}, ValueError, "decoder must be 'pseudo-inverse' for"),
-        ({"workload": np.ones((2, 7))}, ValueError, r"workload must have one column for each round \(8\); got 7"),
-        ({"workload": [1.0] * 8}, ValueError, "workload must be a rectangular table"),
-        ({"encoder": matrices.identity(2**15), "workload": np.ones((1, 2**15))}, ValueError, "encoder must have at most"),
-        ({"workload": "A"}, TypeError, "workload must be a rectangular table"),
-        ({"workload": np.eye(8), "decoder": "causal"}, ValueError, "decoder must be 'pseudo-inverse' with a workload"),
-        ({"encoder": matrices.dense(np.ones((1, 2)), [1])}, ValueError, "array must have full column rank"),
+        ({"decoder": "dyadic"}, "decoder must be 'pseudo-inverse' for this encoder, which is no tree; got 'dyadic'"),
+        ({"encoder": ENCODERS["tall"], "decoder": "causal"}, "decoder must be 'pseudo-inverse' for this encoder"),
+        ({"workload": np.ones((2, 7))}, r"workload must have one column for each round \(8\); got 7"),
+        ({"encoder": matrices.identity(2**15), "workload": np.ones((1, 2**15))}, "encoder must have at most"),
+        ({"workload": np.eye(8), "decoder": "causal"}, "decoder must be 'pseudo-inverse' with a workload"),
+        ({"encoder": matrices.dense(np.ones((1, 2)), [1])}, "array must have full column rank"),
     ],
-)  # fmt: skip
-def test_bad_arguments_are_refused_by_name(arguments, error, words):
+)
+def test_what_does_not_fit_is_refused_by_name(arguments, words):
     for function in (utility.deviations, utility.rmse, utility.largest_error):
-        with pytest.raises(error, match=words):
+        with pytest.raises(ValueError, match=words):
             function(**{"encoder": ENCODERS["identity"]} | arguments)

@@ -64,8 +64,3 @@ def test_log_error_of_arrays(largest):
 def test_an_error_beyond_the_range_of_floats_is_a_large_number(table):
     value, slope = slopes.log_error(table)
     assert value > 500 and not np.any(slope)
-
-
-def test_long_encoders():
-    encoder = matrices.optimal_counting(5000)
-    assert np.exp(slopes.log_error(encoder.coefficients)[0]) == pytest.approx(utility.rmse(encoder), rel=1e-11)

@@ -83,6 +83,8 @@ def with_lattice(case, found):
         ends = tilted.lattice(pair, tilted.rounds_of(case), case["direction"], case["epsilon"])
     except (tilted.Beyond, ValueError, OverflowError):
         return None
+    if math.isnan(ends["lower"] + ends["upper"]):
+        return None
     value = mpmath.mpf(found["log"])
     log_delta = float(value if found["small"] == "delta" else mpmath.log1p(-mpmath.exp(value)))
     room = found["error"] + 1e-9
