@@ -25,7 +25,7 @@ import plain_pages
 import policy
 
 ROOT = builder.ROOT
-sys.path.append(str(ROOT / "_ext"))
+sys.path.append(str(ROOT / "book" / "_ext"))
 from publishing import address  # noqa: E402
 
 BRANCH = "gh-pages"

@@ -85,7 +85,7 @@ def make(folder):
         (folder / name).mkdir(parents=True)
     for name in ("_config.yml", "pyproject.toml", "CITATION.cff"):
         shutil.copy2(ROOT / name, folder / name)
-    for name in ("_ext", "book/_static"):
+    for name in ("book/_ext", "book/_static"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "tools").mkdir()
     shutil.copy2(ROOT / "tools" / "library_files.py", folder / "tools")  # which the extensions use

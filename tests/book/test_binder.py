@@ -36,9 +36,9 @@ def imported(path):
 
 
 def test_binder_installs_the_library_with_the_needs_of_the_chapters():
-    lines = (tools.ROOT / "binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    lines = (tools.ROOT / ".binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not line.startswith("#")] == [".[book]"]
-    runtime = (tools.ROOT / "binder" / "runtime.txt").read_text(encoding="utf-8").strip()
+    runtime = (tools.ROOT / ".binder" / "runtime.txt").read_text(encoding="utf-8").strip()
     assert f"Programming Language :: Python :: {runtime.removeprefix('python-')}" in PROJECT["classifiers"]
 
 

@@ -54,7 +54,7 @@ def test_colab_buttons_open_the_notebooks_of_the_repository(html):
 
 
 def test_figures_of_prose_pages_are_the_stored_ones(html, monkeypatch):
-    monkeypatch.syspath_prepend(str(tools.ROOT / "_ext"))
+    monkeypatch.syspath_prepend(str(tools.ROOT / "book" / "_ext"))
     import notebook_figures
 
     shipped = [path.read_bytes() for path in (html / "_images").glob("*.png")]

@@ -74,7 +74,7 @@ def test_definitions_are_shown_on_hover(html):
     ],
 )
 def test_a_definition_without_markup(monkeypatch, text, expected):
-    monkeypatch.syspath_prepend(str(tools.ROOT / "_ext"))
+    monkeypatch.syspath_prepend(str(tools.ROOT / "book" / "_ext"))
     import glossary_links
 
     assert glossary_links.plain(nodes.paragraph(text, text)) == expected

@@ -92,7 +92,7 @@ def test_figures_of_prose_pages_come_from_notebooks(monkeypatch):
     """Every image of a prose page is a stored output of a notebook, with real alternative text."""
     import re
 
-    monkeypatch.syspath_prepend(str(tools.ROOT / "_ext"))
+    monkeypatch.syspath_prepend(str(tools.ROOT / "book" / "_ext"))
     import notebook_figures
 
     named = notebook_figures.stored_figures(tools.ROOT)

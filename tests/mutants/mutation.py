@@ -423,7 +423,7 @@ def main():
     parser.add_argument("--fresh", action="store_true", help="run again what is known")
     arguments = parser.parse_args()
     os.chdir(ROOT)
-    sys.path[:0] = [str(ROOT / path) for path in (".", "tests/book", "tests/mutants", "tests", "_ext", "tools")]
+    sys.path[:0] = [str(ROOT / path) for path in (".", "tests/book", "tests/mutants", "tests", "book/_ext", "tools")]
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     # Imported once, inherited by every fork.
     for name in ("hypothesis", "pytest", "scipy.integrate", "scipy.optimize", "scipy.special", "scipy.stats"):
