@@ -68,7 +68,7 @@ social-card: setup  ## draw the picture that a shared link shows
 	@$(TOOL) social-card
 
 pdf: setup-test  ## print the whole book into _build/privacy-amplification.pdf (some minutes)
-	@$(TOOL) build --quiet
+	@$(TOOL) build
 	@$(TOOL) pdf
 
 matrix: setup  ## open every notebook alone, as on Colab, with Python 3.11, 3.12 and 3.13: NOTEBOOKS="05_group_privacy …" FLAGS=--skip-missing

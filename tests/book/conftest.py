@@ -19,7 +19,7 @@ def build_record(tmp_path_factory, worker_id):
         fcntl.flock(lock, fcntl.LOCK_EX)
         record = folder / "record.txt"
         if not record.exists():
-            status, text = build(output=folder, quiet=True)
+            status, text = build(output=folder)
             record.write_text(f"{status}\n{text}", encoding="utf-8")
         status, text = record.read_text(encoding="utf-8").split("\n", 1)
     return int(status), text, folder / "_build" / "html"

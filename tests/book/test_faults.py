@@ -25,14 +25,14 @@ def execute(project, *arguments, **keywords):
 
 
 def build(project, **keywords):
-    return start(SCRIPTS / "build.py", "--source", project, "--quiet", **keywords)
+    return start(SCRIPTS / "build.py", "--source", project, **keywords)
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
     """The small project, executed and built."""
     project = small_project.executed(tmp_path_factory.mktemp("sound") / "project")
-    status, text = builder.build(project, quiet=True)
+    status, text = builder.build(project)
     assert status == 0, text
     return project
 

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser]
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     folder = small_project.executed(tmp_path_factory.mktemp("pdf") / "project")
-    status, text = build(folder, quiet=True)
+    status, text = build(folder)
     assert status == 0, text
     return folder
 

@@ -293,7 +293,7 @@ BUILD_FAULTS = {
 def test_build_fault_is_seen(project, fault):
     file, old, new = BUILD_FAULTS[fault]
     edit(project / "book" / file, old, new)
-    status, text = build(project, quiet=True)
+    status, text = build(project)
     assert status != 0, text
 
 
@@ -302,13 +302,13 @@ def test_figure_without_a_stored_image_is_seen(project):
     notebook = tools.read(path)
     cell(notebook, "picture")["outputs"] = []
     tools.write(notebook, path)
-    status, text = build(project, quiet=True)
+    status, text = build(project)
     assert status != 0 and "0 stored images" in text
 
 
 def test_figure_follows_its_notebook(project):
     """A page shows the image that the notebook stores now, not an older copy."""
-    assert build(project, quiet=True)[0] == 0
+    assert build(project)[0] == 0
     path = project / "notebooks" / "01_first.ipynb"
     edit(path, "plt.plot([1, 2])", "plt.plot([1, 2], color='black')")
     done = subprocess.run(
@@ -318,7 +318,7 @@ def test_figure_follows_its_notebook(project):
     )
     assert done.returncode == 0, done.stdout
     before = (project / "book" / "_figures" / "line.png").read_bytes()
-    assert build(project, quiet=True)[0] == 0
+    assert build(project)[0] == 0
     assert (project / "book" / "_figures" / "line.png").read_bytes() != before
 
 

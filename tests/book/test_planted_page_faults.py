@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def sound_html(tmp_path_factory):
     """The built pages of the small project, no fault in them."""
     project = small_project.executed(tmp_path_factory.mktemp("sound") / "project")
-    status, text = build(project, quiet=True)
+    status, text = build(project)
     assert status == 0, text
     return project / "_build" / "html"
 
