@@ -2,7 +2,7 @@
 
     python -m tools mutation                        all whose result is not known
     python -m tools mutation dangerous [NAME …]     the list of tests/mutants/mutants.py, each against its tests
-    python -m tools mutation statements [TAG …]     the table of tests/mutants/statement_mutants.py; tags, or words in names of tests
+    python -m tools mutation statements [TAG …]     the table of tests/mutants/statement_mutants.json; tags, or words in names of tests
 
 A dangerous mutant is one module of dplib with one place changed; it takes the place of that module. A false statement is the
 text of one function changed (of the test that the theorem index names, of a helper beside it, or of the library), put in the place
@@ -373,7 +373,7 @@ def problems(index=None, table=None, results=None):
     found = [f"{test}: in the table, but not in the index" for test in table if test not in index]
     for test, tags in index.items():
         if not table.get(test):
-            found.append(f"{test} ({', '.join(tags)}): no mutation in tests/mutants/statement_mutants.py")
+            found.append(f"{test} ({', '.join(tags)}): no mutation in tests/mutants/statement_mutants.json")
         for mutation in table.get(test, ()):
             try:
                 key = statement_digest(test, mutation)

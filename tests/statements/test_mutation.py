@@ -135,7 +135,7 @@ def test_a_new_row_needs_a_mutation():
     new = "tests/statements/test_field_statements.py::test_hockey_stick_is_the_best_event"
     table = {test: found for test, found in MUTANTS.items() if test != new}
     found = set(mutation.problems(table=table)) - set(mutation.problems())
-    assert found == {f"{new} (C-1): no mutation in tests/mutants/statement_mutants.py"}
+    assert found == {f"{new} (C-1): no mutation in tests/mutants/statement_mutants.json"}
 
 
 def test_what_was_not_run_or_survived_is_told():
