@@ -109,64 +109,6 @@ def set_theme(page, wanted):
     return [f"the theme button does not lead to {wanted}"]
 
 
-CONTRAST = """
-() => {
-  const parse = text => {
-    const numbers = (text.match(/[\\d.]+/g) || []).map(Number);
-    if (text.startsWith('color(srgb')) return [...numbers.slice(0, 3).map(x => 255 * x), numbers[3] ?? 1];
-    return [numbers[0], numbers[1], numbers[2], numbers[3] ?? 1];
-  };
-  const over = (top, under) => [0, 1, 2].map(i => top[i] * top[3] + under[i] * (1 - top[3])).concat(1);
-  const background = node => {
-    const layers = [];
-    for (let at = node; at; at = at.parentElement) {
-      const color = parse(getComputedStyle(at).backgroundColor);
-      if (color[3] > 0) layers.push(color);
-      if (color[3] === 1) break;
-    }
-    let result = [255, 255, 255, 1];
-    for (const color of layers.reverse()) result = over(color, result);
-    return result;
-  };
-  const light = color => {
-    const [r, g, b] = color.slice(0, 3).map(v => {
-      v /= 255;
-      return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const seen = new Map();
-  const roots = document.querySelectorAll('main, .bd-sidebar-primary, .bd-sidebar-secondary');
-  for (const root of roots) {
-    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) {
-      const text = walker.currentNode.textContent.trim();
-      const node = walker.currentNode.parentElement;
-      if (text.length < 2 || !node || node.closest('script, style, noscript, mjx-container, .onlyprint, .headerlink')) continue;
-      const style = getComputedStyle(node);
-      if (style.visibility === 'hidden' || style.display === 'none' || !node.getClientRects().length) continue;
-      if (parseFloat(style.opacity) === 0) continue;
-      const back = background(node), front = over(parse(style.color), back);
-      const [a, b] = [light(front), light(back)];
-      const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-      const size = parseFloat(style.fontSize), bold = parseInt(style.fontWeight) >= 700;
-      const needed = size >= 24 || (bold && size >= 18.66) ? 3 : 4.5;
-      if (ratio < needed) {
-        const key = style.color + back.join();
-        if (!seen.has(key)) seen.set(key, `contrast ${ratio.toFixed(2)} (${needed} needed) of <${node.tagName.toLowerCase()} class="${node.className}"> ${JSON.stringify(text.slice(0, 40))}: ${style.color} on rgb(${back.slice(0, 3).map(Math.round).join(', ')})`);
-      }
-    }
-  }
-  return [...seen.values()];
-}
-"""
-
-
-def contrast_problems(page):
-    """Text whose contrast is below the WCAG AA value (4.5; 3 for large type)."""
-    return page.evaluate(CONTRAST)
-
-
 def overflow_problems(page):
     """Whether the page itself scrolls sideways."""
     width = page.evaluate("[document.scrollingElement.scrollWidth, window.innerWidth]")

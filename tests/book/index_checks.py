@@ -1,7 +1,8 @@
 """The theorem index: every row complete, every tag of the book in a row."""
 
 import ast
-import importlib
+import functools
+import pkgutil
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,22 +60,25 @@ def slug(heading):
     return re.sub(r"[^\w\u4e00-\u9fff\- ]", "", text).replace(" ", "-")
 
 
-def sections(path):
+def _lines(path, outputs):
+    """The lines of a page; of a notebook, code and printed outputs are indented."""
+    if path.suffix != ".ipynb":
+        return path.read_text(encoding="utf-8").splitlines()
+    lines = []
+    for cell in tools.read(path)["cells"]:
+        text, indent = tools.source(cell), "" if cell["cell_type"] == "markdown" else "    "
+        lines += [indent + line for line in text.splitlines()]
+        for output in cell.get("outputs", []) if outputs else []:
+            printed = output.get("text", output.get("data", {}).get("text/plain", ""))
+            lines += ["    " + line for line in "".join(printed).splitlines()]
+        lines.append("")
+    return lines
+
+
+@functools.cache
+def sections(path, outputs=False):
     """{anchor: text of the section, subsections included} of a notebook or a Markdown page."""
-    path = Path(path)
-    if path.suffix == ".ipynb":
-        notebook = tools.read(path)
-        lines = []
-        for cell in notebook["cells"]:
-            text = tools.source(cell)
-            lines += (
-                text.splitlines()
-                if cell["cell_type"] == "markdown"
-                else ["    " + line for line in text.splitlines()]
-            )
-            lines.append("")
-    else:
-        lines = path.read_text(encoding="utf-8").splitlines()
+    lines = _lines(Path(path), outputs)
     heads, fenced = [], False
     for number, line in enumerate(lines):
         if line.startswith(("```", "~~~")):
@@ -95,18 +99,10 @@ def sections(path):
 
 def function_exists(name):
     """Whether a dotted name such as dplib.mixtures.binomial can be imported."""
-    parts = name.removesuffix("()").split(".")
-    for depth in range(len(parts), 0, -1):
-        try:
-            found = importlib.import_module(".".join(parts[:depth]))
-        except ImportError:
-            continue
-        for part in parts[depth:]:
-            if not hasattr(found, part):
-                return False
-            found = getattr(found, part)
-        return depth < len(parts) or len(parts) > 1
-    return False
+    try:
+        return pkgutil.resolve_name(name.removesuffix("()")) is not None
+    except (ImportError, AttributeError):
+        return False
 
 
 def test_exists(root, name):

@@ -1,6 +1,8 @@
 """A project small enough to be broken on purpose: a library of a few modules, two notebooks, two pages."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -112,11 +114,16 @@ def make(folder):
     return folder
 
 
+def edit(folder, file, old, new):
+    """Replace a text in a file of a project; it must be there."""
+    path = Path(folder) / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text, f"{file} does not contain {old!r}"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
 def executed(folder):
     """The project with stored outputs."""
-    import subprocess
-    import sys
-
     folder = make(folder)
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools" / "execute.py"), "--root", str(folder)],

@@ -2,6 +2,7 @@
 
 import re
 
+import accessibility_checks as accessibility
 import browser_checks as checks
 import notebook_tools as tools
 import pytest
@@ -46,7 +47,7 @@ def test_text_is_readable(tab, watch, address, name, theme):
     checks.open_page(tab, f"{address}/{name}")
     report(checks.set_theme(tab, theme))
     checks.settle(tab, 300)  # colours change over a moment
-    report(checks.contrast_problems(tab))
+    report(accessibility.contrast_problems(tab))
 
 
 def test_the_theme_is_remembered(tab, watch, address):

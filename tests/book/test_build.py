@@ -31,10 +31,10 @@ def test_every_page_is_there_and_nothing_else(html):
 @pytest.mark.parametrize(
     "check",
     [
-        html_checks.external_requests,
         html_checks.dead_links,
         html_checks.image_problems,
         html_checks.raw_markup,
+        html_checks.policy_problems,
     ],
 )
 def test_pages(html, check):

@@ -147,19 +147,3 @@ def test_a_lone_exercise_notebook_runs_as_handed_out(remote, bare_environment, t
         assert ": not yet. " in "".join(map(tools.output_text, cell["outputs"])), tools.source(cell)
 
 
-def test_without_the_repository_the_first_cell_fails(bare_environment, tmp_path):
-    """The stand-in is what makes the difference: pointing nowhere, the installation fails."""
-    (tmp_path / "home").mkdir()
-    cell = tools.source(tools.code_cells(tools.read(shortest()))[0]).replace(
-        'find_spec("dplib")', 'find_spec("absent")'
-    )
-    done = subprocess.run(
-        [bare_environment, "-c", cell],
-        env=circumstances(tmp_path / "nowhere.git", tmp_path / "home"),
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=300,
-    )
-    assert done.returncode != 0
-    assert "nowhere.git" in done.stdout + done.stderr

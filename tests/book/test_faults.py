@@ -53,6 +53,7 @@ def store_other_outputs(project):
 # --- make execute -----------------------------------------------------------------------------------
 
 
+@pytest.mark.attack
 def test_execute_killed_at_random_moments(project, sound):
     expected = contents(sound / "notebooks")
     store_other_outputs(project)
@@ -75,6 +76,7 @@ def test_execute_killed_at_random_moments(project, sound):
     assert contents(project / "notebooks") == expected
 
 
+@pytest.mark.attack
 def test_execute_on_a_full_disk(project):
     """The notebook with the picture is larger than the rest of the disk; the other is stored."""
     store_other_outputs(project)
@@ -91,6 +93,7 @@ def test_execute_on_a_full_disk(project):
     assert list((project / "notebooks").glob(".*")) == []
 
 
+@pytest.mark.attack
 def test_execute_where_nothing_may_be_written(project):
     store_other_outputs(project)
     before = contents(project / "notebooks")
@@ -104,6 +107,7 @@ def test_execute_where_nothing_may_be_written(project):
 # --- make book --------------------------------------------------------------------------------------
 
 
+@pytest.mark.attack
 def test_build_killed_at_random_moments(project):
     pages = project / "_build" / "html"
     before = contents(pages)
@@ -140,6 +144,7 @@ def test_pages_left_aside_are_put_back(tmp_path):
     assert (pages / "index.html").read_text() == "new" and os.listdir(tmp_path) == ["html"]
 
 
+@pytest.mark.attack
 def test_build_on_a_full_disk(project):
     before = contents(project / "_build")
     status, text = finish(build(project, preexec_fn=small_files_only(500_000)))
@@ -148,6 +153,7 @@ def test_build_on_a_full_disk(project):
     assert contents(project / "_build") == before
 
 
+@pytest.mark.attack
 def test_build_where_nothing_may_be_written(project):
     before = contents(project / "_build")
     with locked(project / "_build"):

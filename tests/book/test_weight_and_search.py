@@ -73,13 +73,6 @@ def test_no_page_loads_more_than_three_megabytes(html, chromium, address):
     assert not heavy, "\n".join(heavy)
 
 
-def test_a_heavy_page_is_seen(chromium, tmp_path):
-    (tmp_path / "page.html").write_text("<!doctype html><script src='large.js'></script>")
-    (tmp_path / "large.js").write_text("//" + "x" * int(MOST))
-    with checks.served(tmp_path) as where:
-        assert loaded(chromium, f"{where}/page.html") > MOST
-
-
 # --- search -----------------------------------------------------------------------------------------
 
 

@@ -39,6 +39,7 @@ def trained(folder):
         return int({name: arrays[name] for name in arrays.files}["done"]) // 16
 
 
+@pytest.mark.attack
 def test_training_killed_full_locked_and_finished(tmp_path):
     folders = [tmp_path / name for name in ("whole", "killed")]
     for folder in folders:
@@ -70,6 +71,7 @@ def disk_full_and_locked(folder):
     assert "Traceback" not in text and state.read_bytes() == before
 
 
+@pytest.mark.attack
 def test_a_killed_study_finds_its_finished_settings(tmp_path):
     """In one process or in two: what was finished is not computed again, and the numbers are the same."""
     folders = [tmp_path / name for name in ("whole", "killed")]
@@ -111,6 +113,7 @@ def whole(path):
         assert {int(arrays["done"])} == set(np.unique(arrays["values"]).astype(int))
 
 
+@pytest.mark.attack
 def test_killed_while_it_writes(tmp_path):
     draw = drawn()
     for _ in range(5):

@@ -103,6 +103,7 @@ def test_a_module_that_was_moved_is_found(tmp_path, monkeypatch):
         mutation.file_of("contour", "Half.of")
 
 
+@pytest.mark.attack
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 def test_a_run_tells_killed_from_survived(tmp_path):
     """In a fresh interpreter, where dplib has not been imported before the fork."""
@@ -171,6 +172,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.attack
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 def test_some_mutations_live():
     """In a fresh interpreter: killed ones of the table, a weaker statement, an error, a function of the library."""
