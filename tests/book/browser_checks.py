@@ -4,7 +4,6 @@ import contextlib
 import threading
 from urllib.parse import urlsplit
 
-from notebook_checks import alt_text_is_real
 from page_server import server
 
 DESKTOP = {"width": 1280, "height": 900}
@@ -75,26 +74,6 @@ def math_problems(page):
     problems = [f"formula with an error: {error}" for error in count["errors"]]
     if count["math"] != count["set"]:
         problems.append(f"{count['math']} formulas, {count['set']} set")
-    return problems
-
-
-def image_problems(page):
-    page.evaluate(
-        """async () => { await Promise.all([...document.images].map(image => {
-            image.loading = 'eager';
-            return image.complete ? null : new Promise(done => { image.onload = image.onerror = done; });
-        })) }"""
-    )
-    images = page.evaluate(
-        """() => [...document.querySelectorAll('article.bd-article img')].map(image =>
-            ({source: image.getAttribute('src'), width: image.naturalWidth, alt: image.alt}))"""
-    )
-    problems = [f"image does not load: {image['source']}" for image in images if image["width"] == 0]
-    problems += [
-        f"image without alternative text: {image['source']} ({image['alt']!r})"
-        for image in images
-        if not alt_text_is_real(image["alt"])
-    ]
     return problems
 
 

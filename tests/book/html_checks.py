@@ -112,11 +112,3 @@ def policy_problems(folder):
     return problems
 
 
-def launch_buttons(folder):
-    """{page: address of its Colab button}."""
-    found = {}
-    for path in pages(folder):
-        for node in soup(path).find_all("a", href=re.compile(r"^https://colab\.research\.google\.com/")):
-            if node.find_parent("article") is None:  # a button, no link in the text
-                found[str(path.relative_to(folder))] = node["href"]
-    return found

@@ -85,7 +85,7 @@ def make(folder):
     folder = Path(folder)
     for name in ("book", "notebooks", "dplib/tables", "tests"):
         (folder / name).mkdir(parents=True)
-    for name in ("_config.yml", "pyproject.toml", "CITATION.cff"):
+    for name in ("_config.yml", "pyproject.toml", "CITATION.cff", "README.md"):
         shutil.copy2(ROOT / name, folder / name)
     for name in ("book/_ext", "book/_static"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))

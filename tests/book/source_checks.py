@@ -108,19 +108,7 @@ def errata_problems(text, root=tools.ROOT):
 
 def ledger_rows(text):
     """(heading of the section, cells) for every row of the ledger's tables."""
-    heading, inside, rows = "", False, []
-    for line in text.splitlines():
-        if line.startswith("## "):
-            heading = line[3:]
-        if not line.startswith("|"):
-            inside = False
-            continue
-        cells = [cell.strip() for cell in line.strip()[1:-1].split("|")]
-        if cells in LEDGER_COLUMNS:
-            inside = True
-        elif inside and not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
-            rows.append((heading, cells))
-    return rows
+    return [(heading, cells) for heading, header, cells in index_checks.table_rows(text) if header in LEDGER_COLUMNS]
 
 
 VERDICT = re.compile(r"\*\*(reproduced|drawn anew|explained|not reproduced|answered)\*\*")

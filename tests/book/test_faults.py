@@ -12,9 +12,8 @@ import build as builder
 import notebook_tools as tools
 import psutil
 import pytest
-import small_project
 import stamps
-from faults import contents, finish, kill_at, locked, moments, small_files_only, start, without_rights
+from faults import contents, finish, kill_at, moments, small_files_only, start
 
 pytestmark = pytest.mark.slow
 SCRIPTS = tools.ROOT / "tools"
@@ -28,18 +27,9 @@ def build(project, **keywords):
     return start(SCRIPTS / "build.py", "--source", project, **keywords)
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory):
-    """The small project, executed and built."""
-    project = small_project.executed(tmp_path_factory.mktemp("sound") / "project")
-    status, text = builder.build(project)
-    assert status == 0, text
-    return project
-
-
 @pytest.fixture
-def project(sound, tmp_path):
-    return shutil.copytree(sound, tmp_path / "project")
+def project(small, tmp_path):
+    return shutil.copytree(small, tmp_path / "project")
 
 
 def store_other_outputs(project):
@@ -54,8 +44,8 @@ def store_other_outputs(project):
 
 
 @pytest.mark.attack
-def test_execute_killed_at_random_moments(project, sound):
-    expected = contents(sound / "notebooks")
+def test_execute_killed_at_random_moments(project, small):
+    expected = contents(small / "notebooks")
     store_other_outputs(project)
     old = contents(project / "notebooks")
     for moment in moments(2, latest=5.0):
@@ -91,17 +81,6 @@ def test_execute_on_a_full_disk(project):
     assert first.read_bytes() == before
     assert stamps.stale_reason(second, project) is None
     assert list((project / "notebooks").glob(".*")) == []
-
-
-@pytest.mark.attack
-def test_execute_where_nothing_may_be_written(project):
-    store_other_outputs(project)
-    before = contents(project / "notebooks")
-    with locked(project / "notebooks"):
-        status, text = finish(execute(project, preexec_fn=without_rights))
-    assert status == 1
-    assert text.count("cannot be written") == 2 and "Permission denied" in text and "Traceback" not in text
-    assert contents(project / "notebooks") == before
 
 
 # --- make book --------------------------------------------------------------------------------------
@@ -153,10 +132,3 @@ def test_build_on_a_full_disk(project):
     assert contents(project / "_build") == before
 
 
-@pytest.mark.attack
-def test_build_where_nothing_may_be_written(project):
-    before = contents(project / "_build")
-    with locked(project / "_build"):
-        status, text = finish(build(project, preexec_fn=without_rights))
-    assert status == 1 and "Permission denied" in text and "Traceback" not in text
-    assert contents(project / "_build") == before

@@ -13,18 +13,9 @@ import pdf
 import pikepdf
 import pytest
 import small_project
-from build import build
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 TITLES = ["A small book", "1. First", "2. Second", "Theorems"]
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    folder = small_project.executed(tmp_path_factory.mktemp("pdf") / "project")
-    status, text = build(folder)
-    assert status == 0, text
-    return folder
 
 
 def print_book(html, source, output):
@@ -39,9 +30,9 @@ def print_book(html, source, output):
 
 
 @pytest.fixture(scope="module")
-def printed(project):
-    output = project / "book.pdf"
-    done = print_book(project / "_build" / "html", project, output)
+def printed(small, tmp_path_factory):
+    output = tmp_path_factory.mktemp("pdf") / "book.pdf"
+    done = print_book(small / "_build" / "html", small, output)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
     return output
 
@@ -64,10 +55,10 @@ def test_links_between_chapters_lead_to_their_place(printed):
         assert numbers[section[0].objgen] >= numbers[chapter[0].objgen] > 1
 
 
-def test_a_formula_that_stays_source_stops_the_printing(project, tmp_path):
-    html = shutil.copytree(project / "_build" / "html", tmp_path / "html")
+def test_a_formula_that_stays_source_stops_the_printing(small, tmp_path):
+    html = shutil.copytree(small / "_build" / "html", tmp_path / "html")
     small_project.edit(html, "book/intro.html", "a^2 \\ge 0", "a^{2 \\ge 0")
-    done = print_book(html, project, tmp_path / "book.pdf")
+    done = print_book(html, small, tmp_path / "book.pdf")
     assert done.returncode and "not set" in done.stderr and not (tmp_path / "book.pdf").exists()
 
 

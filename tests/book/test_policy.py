@@ -111,30 +111,3 @@ def test_the_buttons_work_without_handlers(tab, address):
     assert set(tab.evaluate("window.seen")) == {"print", "fullscreen"}
 
 
-ATTACKS = {
-    "inline script": "<script>window.injected = true</script>",
-    "handler": '<img src="none.png" alt="" onerror="window.injected = true">',
-    "script from elsewhere": '<script src="https://elsewhere.example/attack.js"></script>',
-    "frame": '<iframe srcdoc="<script>parent.injected = true</script>"></iframe>',
-}
-
-
-@pytest.mark.attack
-@pytest.mark.browser
-@pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize("protected", [True, False], ids=["with the policy", "without"])
-def test_injected_code_is_refused(tab, html, address, attack, protected):
-    """The same attack works on the page without its policy: it is the policy that stops it."""
-    text = (html / "book" / "intro.html").read_text(encoding="utf-8")
-    if not protected:
-        text = text.replace(policy.META.format(policy.stated(text)), "")
-    text = text.replace("</article>", ATTACKS[attack] + "</article>")
-    code = "window.injected = true"
-    tab.route("**/book/intro.html", lambda route: route.fulfill(body=text, content_type="text/html"))
-    tab.route("https://elsewhere.example/*", lambda route: route.fulfill(body=code, content_type="text/javascript"))
-    try:
-        tab.goto(f"{address}/book/intro.html", wait_until="load")
-        browser_checks.settle(tab, 300)
-        assert bool(tab.evaluate("window.injected")) == (not protected)
-    finally:
-        tab.unroute_all()

@@ -84,12 +84,6 @@ def test_published_versions_are_kept_and_the_old_latest_is_not(site):
     assert all((site / where).is_file() for where in listed)
 
 
-def test_versions_are_ordered_as_numbers(tmp_path):
-    for name in ("v0.9.0", "v0.10.0", "v0.2.0", "latest", "v1"):
-        (tmp_path / name).mkdir()
-    assert publish.versions(tmp_path) == ["v0.10.0", "v0.9.0", "v0.2.0"]
-
-
 def test_a_published_version_is_not_built_again(html, published, tmp_path):
     publish.assemble(html, tmp_path / "site", previous=published, version="v0.0.9")
     assert (tmp_path / "site" / "v0.0.9" / "index.html").read_text() == "as it was"
@@ -157,12 +151,7 @@ def remote(tmp_path):
 
 
 def push(site, remote):
-    names = {
-        "GIT_AUTHOR_NAME": "x",
-        "GIT_AUTHOR_EMAIL": "x",
-        "GIT_COMMITTER_NAME": "x",
-        "GIT_COMMITTER_EMAIL": "x",
-    }
+    names = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"), "x")
     command = ["sh", str(tools.ROOT / "tools" / "push_site.sh"), str(site), str(remote)]
     return subprocess.run(command, env=os.environ | names, capture_output=True, text=True)
 
@@ -269,17 +258,7 @@ def test_a_wrong_line_is_refused_and_the_old_site_stays(root, few_pages, tmp_pat
 
 def lost_pages(root):
     """Addresses that a commit renamed or removed, that no page has now, and that the table does not name."""
-    command = [
-        "git",
-        "log",
-        "-M",
-        "--diff-filter=DR",
-        "--name-status",
-        "--format=",
-        "--",
-        "book",
-        "notebooks",
-    ]
+    command = "git log -M --diff-filter=DR --name-status --format= -- book notebooks".split()
     log = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
     old = {line.split("\t")[1] for line in log.splitlines() if line}
     pages = {name for name in old if re.fullmatch(r"book/\w+\.md|notebooks/[\w/]+\.ipynb", name)}

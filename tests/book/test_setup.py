@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import environment
-import lock
 import notebook_tools as tools
 import pytest
 
@@ -37,24 +36,6 @@ def test_the_lock_pins_everything_that_is_asked_for(stem):
             assert version is None or version in [pinned for pinned, _ in locked[name]], name
 
 
-def test_every_locked_version_has_hashes():
-    for name in ("requirements.txt", "requirements-course.txt"):
-        for entry in lock.entries((ROOT / name).read_text()):
-            first, *hashes = entry.splitlines()
-            assert re.fullmatch(r"[a-z0-9._-]+==[\w.]+(?: ; .+)? \\", first), first
-            assert hashes, first
-            assert all(re.fullmatch(r" +--hash=sha256:[0-9a-f]{64}(?: \\)?", line) for line in hashes), first
-
-
-def test_the_lock_keeps_what_belongs_to_python_311():
-    text = (
-        "a==1 \\\n    --hash=sha256:0\n"
-        "b==1 ; python_full_version < '3.12' \\\n    --hash=sha256:1 \\\n    --hash=sha256:2\n"
-        "b==2 ; python_full_version >= '3.12' \\\n    --hash=sha256:3\n"
-    )
-    assert lock.for_311(text) == text[: text.index("b==2")].replace(" ; python_full_version < '3.12'", "")
-
-
 def test_the_environment_is_the_locked_one():
     different = []
     for name, entries in names_and_versions(ROOT / "requirements.txt").items():
@@ -75,27 +56,6 @@ def test_a_missing_environment_is_not_finished(tmp_path):
     command = [sys.executable, str(ROOT / "tools" / "environment.py"), "--check", "book"]
     done = subprocess.run(command, env=os.environ | {"BOOK_VENV": str(tmp_path / "none")})
     assert done.returncode == 1
-
-
-@pytest.mark.parametrize(
-    "kind, file, touched",
-    [
-        ("book", "requirements.txt", True),
-        ("book", "pyproject.toml", True),
-        ("book", "requirements-course.txt", False),
-        ("course", "requirements-course.txt", True),
-        ("course", "pyproject.toml", True),
-        ("course", "requirements.txt", False),
-    ],
-)
-def test_changed_inputs_ask_for_the_setup_again(tmp_path, monkeypatch, kind, file, touched):
-    for name in ("requirements.txt", "requirements-course.txt", "pyproject.toml"):
-        shutil.copy2(ROOT / name, tmp_path / name)
-    monkeypatch.setattr(environment, "ROOT", tmp_path)
-    before = environment.fingerprint(kind)
-    text = (tmp_path / file).read_text()
-    (tmp_path / file).write_text(text.replace("numpy>=1.26", "numpy>=1.27").replace("numpy==", "numpy==9"))
-    assert (environment.fingerprint(kind) != before) == touched
 
 
 def test_without_python_311_the_message_says_what_to_do(tmp_path):

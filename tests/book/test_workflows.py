@@ -25,16 +25,7 @@ def parsed(path):
 def findings(folder):
     """Exit status and report of zizmor, without a network."""
     program = Path(sys.executable).with_name("zizmor")
-    command = [
-        program,
-        "--offline",
-        "--no-progress",
-        "--persona",
-        "auditor",
-        "--format",
-        "plain",
-        str(folder),
-    ]
+    command = [program, *"--offline --no-progress --persona auditor --format plain".split(), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
