@@ -1,4 +1,4 @@
-"""A training run and a study, killed at any moment: nothing stored is broken, and the same call ends with the same result.
+"""A training run, killed at any moment: nothing stored is broken, and the same call ends with the same result.
 
 The programs are those of `fault_runs`, each in a process of its own. The moments are drawn at random, from a seed that is
 printed.
@@ -69,24 +69,6 @@ def disk_full_and_locked(folder):
         status, text = finish(begin("training_run", folder, preexec_fn=without_rights))
     assert status == 1 and "checkpoint" in text and "written" in text and str(state) in text, text
     assert "Traceback" not in text and state.read_bytes() == before
-
-
-@pytest.mark.attack
-def test_a_killed_study_finds_its_finished_settings(tmp_path):
-    """In one process or in two: what was finished is not computed again, and the numbers are the same."""
-    folders = [tmp_path / name for name in ("whole", "killed")]
-    for folder in folders:
-        folder.mkdir()
-    expected, folder = result("study", folders[0]), folders[1]
-    kill_midway("study", folder, 1)
-    kill_midway("study", folder, 2)
-    finished = len(list(folder.rglob("output.pkl")))
-    computed = fault_runs.steps(folder)
-    assert computed - 2 <= finished <= computed  # a kill may come before a result is stored
-    assert result("study", folder, "2") == expected
-    assert fault_runs.steps(folder) == computed + 6 - finished
-    assert result("study", folder) == expected
-    assert fault_runs.steps(folder) == computed + 6 - finished  # nothing is left to compute
 
 
 def test_a_folder_that_may_not_be_written_is_refused_before_any_work(tmp_path):
