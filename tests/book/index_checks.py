@@ -1,6 +1,5 @@
 """The theorem index: every row complete, every tag of the book in a row."""
 
-import functools
 import pkgutil
 import re
 from dataclasses import dataclass
@@ -75,7 +74,6 @@ def _lines(path, outputs):
     return lines
 
 
-@functools.cache
 def sections(path, outputs=False):
     """{anchor: text of the section, subsections included} of a notebook or a Markdown page."""
     lines = _lines(Path(path), outputs)

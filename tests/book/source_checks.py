@@ -3,6 +3,7 @@
 Each function takes the text of a page and returns a list of problems, empty if all is well.
 """
 
+import functools
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import index_checks
 import notebook_tools as tools
 
+sections = functools.cache(index_checks.sections)
 RESULTS = tools.ROOT / "benchmarks" / "results"
 
 LINK = re.compile(r"\]\(\.\./(notebooks/[^)#\s]+)#([^)\s]+)\)")
@@ -45,10 +47,10 @@ def linked_text(text, root=tools.ROOT):
         path = Path(root) / target
         if not path.is_file():
             problems.append(f"{target} does not exist")
-        elif anchor not in index_checks.sections(path, outputs=True):
+        elif anchor not in sections(path, outputs=True):
             problems.append(f"{target} has no section #{anchor}")
         else:
-            found.append(index_checks.sections(path, outputs=True)[anchor])
+            found.append(sections(path, outputs=True)[anchor])
     return "\n".join(found), problems
 
 

@@ -1,6 +1,5 @@
 """Every page of the built book in a browser."""
 
-
 import accessibility_checks as accessibility
 import browser_checks as checks
 import pytest
@@ -29,23 +28,21 @@ def report(problems):
 
 
 @pytest.mark.parametrize("name", [*PAGES, "genindex.html", "search.html"])
-def test_page_loads_without_complaint(tab, watch, address, name):
-    tab.set_viewport_size(checks.DESKTOP)
+def test_page(tab, watch, address, name):
+    """It loads without complaint, fits on a telephone, is accessible, and its text can be read in light and in dark."""
     watch.take()
+    tab.set_viewport_size(checks.PHONE)
     checks.open_page(tab, f"{address}/{name}")
-    problems = checks.math_problems(tab)
+    problems = checks.math_problems(tab) + checks.overflow_problems(tab)
     checks.settle(tab)
-    report(problems + watch.take())
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_text_is_readable(tab, watch, address, name, theme):
+    problems += watch.take()
     tab.set_viewport_size(checks.DESKTOP)
-    checks.open_page(tab, f"{address}/{name}")
-    report(checks.set_theme(tab, theme))
-    checks.settle(tab, 300)  # colours change over a moment
-    report(accessibility.contrast_problems(tab))
+    for theme in ("light", "dark"):
+        problems += checks.set_theme(tab, theme)
+        checks.settle(tab, 300)  # colours change over a moment
+        problems += accessibility.axe_problems(tab) if theme == "light" else []
+        problems += accessibility.contrast_problems(tab)
+    report(problems + checks.set_theme(tab, "light"))
 
 
 def test_the_theme_is_remembered(tab, watch, address):
@@ -54,13 +51,6 @@ def test_the_theme_is_remembered(tab, watch, address):
     checks.open_page(tab, f"{address}/{PAGES[1]}")
     assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
     report(checks.set_theme(tab, "light"))
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_phone(tab, watch, address, name):
-    tab.set_viewport_size(checks.PHONE)
-    checks.open_page(tab, f"{address}/{name}")
-    report(checks.overflow_problems(tab))
 
 
 @pytest.mark.parametrize("name", [PAGES[0], PAGES[-1], next(name for name in PAGES if "notebooks/" in name)])
