@@ -360,6 +360,7 @@ def long_run(**options):
 
 
 @pytest.mark.slow
+@pytest.mark.attack
 def test_a_run_killed_at_three_random_points_ends_with_the_same_bits(tmp_path):
     """SIGKILL, in a process of its own, at three points drawn at random; then a fourth process finishes."""
     path = str(tmp_path / "run.npz")
