@@ -36,7 +36,7 @@ book: setup  ## set up, run stale notebooks, build the book, print the address t
 build: setup  ## build the book from the stored outputs alone
 	@$(TOOL) build
 
-test: setup-test  ## set up (browser included) and run every test
+test: setup-test  ## set up (browser included) and run every test that a change can break, at most 15 minutes
 	@$(TOOL) test
 
 unit: setup  ## only the library's unit tests, with coverage
@@ -68,7 +68,7 @@ social-card: setup  ## draw the picture that a shared link shows
 	@$(TOOL) social-card
 
 pdf: setup-test  ## print the whole book into _build/privacy-amplification.pdf (some minutes)
-	@$(TOOL) build --quiet
+	@$(TOOL) build
 	@$(TOOL) pdf
 
 matrix: setup  ## open every notebook alone, as on Colab, with Python 3.11, 3.12 and 3.13: NOTEBOOKS="05_group_privacy …" FLAGS=--skip-missing
@@ -96,7 +96,7 @@ trust: setup-test  ## attack the statements and the tests, for hours: directions
 	@$(TOOL) directions --cases $(or $(CASES),3000) $(if $(SEED),--seed $(SEED))
 	@$(TOOL) truth check
 	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) --hypothesis-profile=thorough $(THOROUGH)
-	@FAULTS=thorough $(PY) -m pytest -q tests/house/test_faults.py tests/book/test_faults.py
+	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) --dist loadfile -m attack tests
 	@$(TOOL) mutation --fresh
 
 mutation: setup  ## plant the dangerous faults and false statements whose result is not known, and see whether their tests fail

@@ -5,9 +5,11 @@ too large, a function that raises. The others are finite numbers in the shape th
 """
 
 import itertools
+import json
 import sys
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from hypothesis import strategies as st
@@ -51,14 +53,7 @@ EXTREMES = (
 ERRORS = (ValueError("x"), KeyError(3), RecursionError(), SystemExit(1), MemoryError(), NotImplementedError())
 
 # A number n stands for n numbers, "x" for one, "p" for probabilities and "v" for numbers, of one length in an answer.
-PROPERTY_SHAPES = {
-    "hockey-5": ("p", "p"), "hockey-6": ("p", "p", "p", "p"), "accounting-5": 3, "accounting-6": (("p", "p"), ("p", "p")),
-    "subsampling-6": "p", "mixtures-6": ((2, 2, 2), (2, 2, 2)), "mixtures-7": (("v", "p"), ("v", "p")), "group-6": ("v", "x"),
-    "last-iterate-6": 3, "last-iterate-7": 12, "renyi-5": 3, "renyi-6": ("p", "p"), "large-batches-6": 4, "one-step-7": 3,
-    "matrix-6": (4, 4, 4, 4), "conditional-5": ("x", 3, 3), "conditional-6": 11, "mmcc-6": 3, "tree-4": 4,
-    "tree-6": ("p", "p", "x"), "bins-4": 2, "bins-6": (3, 3, 3, 3), "monte-carlo-5": ((2, 2), (2, 2)), "monte-carlo-6": ("p", "p"),
-    "encoder-4": (8, 8), "encoder-6": "v", "training-6": "v",
-}  # fmt: skip
+PROPERTY_SHAPES = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 NUMBERS = st.one_of(st.sampled_from(EXTREMES), st.integers(-2, 1000), logs(6e-6, 1e3), st.floats(0, 1))
 

@@ -1,12 +1,14 @@
 """Arguments for every public function of dplib, by the name of the argument: valid, borderline, and now and then wrong.
 
-An argument that means something else in one function has its strategy there, in OTHERS. What is not called stands in
-LEFT_OUT, with the reason.
+What needs no code stands in fuzz_cases.json: `arguments`, for each name how its values are drawn; `others`, those of one function;
+`left_out`, what is not called, with the reason; `unchecked`, lower floors whose arguments their callers have checked; `negative`,
+logarithms, noise and what is signed by its nature; `infinite`, where log 0 or a bound that does not exist is an answer.
 """
 
 import functools
 import importlib
 import inspect
+import json
 import math
 import traceback
 from pathlib import Path
@@ -20,45 +22,9 @@ import dplib
 from dplib import accounting, batching, contour, matrices, mixtures, renyi, results
 from dplib.lessons import course, studies
 
-LEFT_OUT = {
-    "accounting.check_request": "the checks of accounting.delta",
-    "audit.Audit": "made by audit.epsilon_lower_bound",
-    "conditional.Rows": "made by conditional.rows",
-    "conditional.check_setting": "the checks of conditional.rows",
-    "conditional.void": "takes no argument",
-    "contour.bracket_epsilon": "takes an integral that only the accountants make",
-    "contour.root_of": "takes an integral that only the accountants make",
-    "course.identifiers": "takes no argument",
-    "datasets.cifar10": "reads a file of 163 MB, or the network",
-    "encoder_baselines.Baseline": "made by the functions of its module",
-    "montecarlo.Release": "made by montecarlo.release",
-    "optimize.Objective": "takes functions for JAX",
-    "optimize.Optimized": "made by optimize.optimize",
-    "optimize.noise_slope": "compiles for seconds; its checks are those of optimize.optimize",
-    "optimize.optimize": "compiles and runs for seconds; bad input stands in tests/optimize/test_optimize.py",
-    "optimize.validated": "made for the two optimisers",
-    "plotting.figure": "opens a figure in each call",
-    "plotting.finish": "takes axes",
-    "plotting.label_line": "takes axes",
-    "plotting.use_style": "takes no argument",
-    "published.delta": "compiles for seconds; bad input stands in tests/optimize/test_published.py",
-    "published.draws": "a draw of 2^17 normals for each bin",
-    "published.error_of": "a function for JAX",
-    "published.estimator": "a function for JAX",
-    "published.gram_of": "a function for JAX",
-    "published.noise": "compiles for seconds; bad input stands in tests/optimize/test_published.py",
-    "published.noise_slope": "compiles for seconds; bad input stands in tests/optimize/test_published.py",
-    "published.optimize": "runs for minutes; bad input stands in tests/optimize/test_published.py",
-    "results.NoBracketError": "an exception",
-    "studies.find": "searches a table that is given",
-    "studies.names": "takes no argument",
-    "training.SeededNoiseWarning": "a warning",
-    "training.Trained": "made by training.train",
-    "datasets.cifar10_experiment": "trains for minutes",
-    "training.correlated_noise": "compiles for seconds; bad input stands in tests/training/test_training.py",
-    "training.train": "compiles for seconds; bad input stands in tests/training/test_training.py",
-    "truth.Truth": "made by the functions of its module",
-}
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+LEFT_OUT = DATA["left_out"]
+UNCHECKED, NEGATIVE, INFINITE = (set(DATA[name]) for name in ("unchecked", "negative", "infinite"))
 
 BAD = (
     math.nan, math.inf, -math.inf, -1, -1e-12, 0, 0.0, 2**63, 10**400, 1e308, 5e-324, 1.5, "1", "", None, True, 1j,
@@ -139,6 +105,10 @@ def composition(rng):
     return [(mixture(rng), int(round(10 ** rng.uniform(0, 6)))) for _ in range(rng.integers(1, 4))]
 
 
+def merged_composition(rng):
+    return accounting.merged(composition(rng))
+
+
 def gram(rng):
     shape = int(rng.integers(1, 9)), int(rng.integers(1, 12))
     modes = rng.random(shape) * np.exp(rng.uniform(-3, 1.5))
@@ -166,186 +136,57 @@ def any_mechanism(rng):
     ][rng.integers(3)]()
 
 
-ARGUMENTS = {
-    "adjacency": one_of("zero-out", "add-remove"),
-    "answer": logs(1e-3, 1e3),
-    "array": made(lambda rng: np.tril(rng.random((3, 3)))),
-    "bands": one_of(None, 1, 2),
-    "batch_size": whole(1, 1000),
-    "batches": made(lambda rng: batching.poisson(int(rng.integers(1, 50)), int(rng.integers(1, 20)), float(rng.random()), rng)),
-    "batches_per_epoch": whole(1, 50),
-    "buffer_decay": array(logs(1e-3, 1)),
-    "clip_norm": SIGMA,
-    "coefficients": POSITIVE,
-    "composition": made(composition),
-    "condition": one_of("exact", "threshold"),
-    "confidence": mostly(logs(0.5, 0.99), 1e-9, 1 - 1e-9),
-    "constant": one_of(1, 3),
-    "conversion": one_of("improved", "classic"),
-    "curve": made(curve),
-    "dataset_size": whole(1, 10**7, 2**53),
-    "decoder": one_of("pseudo-inverse", "binary", "full"),
-    "delta": DELTA,
-    "delta_1": DELTA,
-    "description": one_of("", "x"),
-    "direction": one_of("remove", "add", "both"),
-    "divisor": one_of(1.0, 100.0, "expected-size"),
-    "encoder": made(encoder),
-    "epochs": FEW,
-    "epsilon": EPSILON,
-    "epsilon_of_order": one_of(lambda order: order / 8),
-    "estimate": one_of("dyadic", "full"),
-    "failure_probability": logs(1e-12, 0.1),
-    "final": DELTA,
-    "gram": made(gram),
-    "group_size": whole(1, 100, 1, 1000, 10**4, 10**8),
-    "identifier": one_of(*course.identifiers()),
-    "index": whole(1, 8, 0),
-    "learning_rate": logs(1e-4, 1),
-    "leaves": one_of(1, 2, 3, 4, 8),
-    "lower": logs(1e-3, 1),
-    "mechanism": made(mechanism),
-    "method": one_of("auto", "contour", "lattice", "renyi"),
-    "microbatch": one_of(None, 1, 64),
-    "min_separation": one_of(1, 2),
-    "mixture": made(mixture),
-    "modes": one_of([[0.0, 0.0], [1.0, 0.5]], [[0.3, 0.2], [0.1, 1.0]]),
-    "momentum": mostly(logs(0.1, 0.99), 0.0),
-    "most_samples": whole(100, 10**5),
-    "mu": SIGMA,
-    "n": whole(1, 500),
-    "name": one_of(*studies.names()),
-    "noise_memory": one_of("keep", "recompute"),
-    "noise_multiplier": SIGMA,
-    "non_adaptive": one_of(False, True),
-    "order": mostly(logs(1.01, 1e4), 1 + 1e-12),
-    "output_scale": array(logs(1e-6, 2)),
-    "participations": one_of(None, 1, 3),
-    "parts": made(composition),
-    "period": FEW,
-    "probabilities": one_of([0.5, 0.5], [1.0, 0.0], [0.1, 0.9]),
-    "probability": PROBABILITY,
-    "records": whole(1, 1000, 1),
-    "relative_error": logs(0.01, 0.5),
-    "reshuffle": one_of(True, False),
-    "rng": made(lambda rng: rng),
-    "rounds": whole(1, 50, 1),
-    "row_rounds": one_of(None, [0, 1, 2], [0, 0, 0]),
-    "sampling_probability": PROBABILITY,
-    "scale": SIGMA,
-    "scores_with": array(logs(1e-3, 1e3), 9, 200),
-    "scores_without": array(logs(1e-3, 1e3), 9, 200),
-    "seed": whole(1, 1000, 0, 2**62),
-    "sensitivities": one_of([0.0, 1.0], [1.0, 0.5], [0.0, 0.0]),
-    "separation": FEW,
-    "settings": one_of([1.0, 4.0], []),
-    "shape": one_of((), (2,), (2, 3), 4),
-    "sharpened": one_of(True, False),
-    "shift": logs(1e-3, 30),
-    "signed": one_of(True, False),
-    "standard_error": DELTA,
-    "steps": STEPS,
-    "tail_bound": one_of("published", "joint", "aggregated", "pooled"),
-    "task": one_of(repr, str),
-    "test_features": made(lambda rng: rng.random((2, 3))),
-    "test_labels": made(lambda rng: rng.integers(0, 3, 2)),
-    "test_share": logs(0.05, 0.9),
-    "threshold": DELTA,
-    "train_features": made(lambda rng: rng.random((4, 3))),
-    "train_labels": made(lambda rng: rng.integers(0, 3, 4)),
-    "trials": whole(1, 10**5, 10**8),
-    "upper": DELTA,
-    "value": DELTA,
-    "x": array(logs(1e-3, 1e2)),
-}  # fmt: skip
+NAMED = {
+    name: globals()[name]
+    for name in ("SIGMA", "NOISE", "PROBABILITY", "OPEN_PROBABILITY", "EPSILON", "DELTA", "STEPS", "FEW", "POSITIVE", "ONE_DIRECTION")
+} | {make.__name__: made(make) for make in (encoder, square_encoder, mixture, composition, merged_composition, gram, curve, mechanism, any_mechanism)}
 
-_RENYI = {"rounds": STEPS}
-_FLOOR = {"direction": ONE_DIRECTION, "rounds": STEPS}
-_REAL = {"composition": made(lambda rng: accounting.merged(composition(rng))), "direction": ONE_DIRECTION}
-_DRAWN = {"samples": one_of(None, 2, 256)}
-_OPEN = {"sampling_probability": OPEN_PROBABILITY}
-_BASELINE = {"epsilon": logs(0.3, 8), "delta": logs(1e-8, 1e-3), "batches_per_epoch": one_of(2, 4), "epochs": one_of(1, 2)}
-_TRUTH = {"encoder": made(square_encoder), "noise_multiplier": NOISE, "samples": whole(1024, 2000)}
-_MIXTURE = {"epsilon": array(EPSILON), "direction": ONE_DIRECTION}
 
-OTHERS = {
-    "accounting.side_delta": {"parts": _REAL["composition"], **_FLOOR},
-    "accounting.side_log_delta": {"parts": _REAL["composition"], **_FLOOR},
-    "audit.transcripts": {"encoder": one_of(matrices.optimal_counting(12), matrices.identity(12)), "batches": made(lambda rng: batching.poisson_stream(20, 12, 0.3, seed=1))},
-    "baselines.group_lemma": {"group_size": FEW},
-    "baselines.linear_extrapolation": {"group_size": FEW},
-    "batching.participation": {"records": whole(50, 60)},
-    "calibration.calibrate": {"mechanism": made(any_mechanism), "method": one_of("auto", "auto", "renyi", "estimate"), "seed": one_of(0), "samples": one_of(None), "failure_probability": one_of(None)},
-    "calibration.effective_noise": {"sampling_probability": array(OPEN_PROBABILITY, 1, 3)},
-    "contour.Chernoff": _REAL,
-    "contour.side_epsilon": _REAL,
-    "contour.side_log_delta": _REAL,
-    "encoder_baselines.banded_balls_in_bins": _BASELINE,
-    "encoder_baselines.banded_poisson": _BASELINE,
-    "encoder_baselines.unamplified": _BASELINE,
-    "encoder_baselines.without_amplification": {"rounds": FEW, "batches_per_epoch": one_of(None)},
-    "lattice.side_epsilon": _REAL,
-    "lattice.side_log_delta": _REAL,
-    "matrices.noise_stream": {"encoder": made(square_encoder)},
-    "matrices.tree_restarts": {"rounds": whole(1, 1000)},
-    "mechanisms.BallsInBins": {
-        "encoder": made(lambda rng: matrices.optimal_counting(12, bands=int(rng.integers(1, 13)))), "batches_per_epoch": one_of(3, 4),
-        "epochs": one_of(3, 4),
+def strategy(told):
+    """What an entry of fuzz_cases.json tells: a name, or a kind with its numbers and values."""
+    kind, *rest = told
+    if kind in NAMED:
+        return NAMED[kind]
+    kinds = {"one of": one_of, "logs": logs, "whole": whole, "mostly": mostly, "array": array}
+    if kind in ("mostly", "array"):
+        rest[0] = strategy(rest[0])
+    return kinds[kind](*rest)
+
+
+def _read(table, more):
+    return {name: strategy(told) for name, told in table.items()} | more
+
+
+ARGUMENTS = _read(
+    DATA["arguments"],
+    {
+        "array": made(lambda rng: np.tril(rng.random((3, 3)))),
+        "batches": made(lambda rng: batching.poisson(int(rng.integers(1, 50)), int(rng.integers(1, 20)), float(rng.random()), rng)),
+        "epsilon_of_order": one_of(lambda order: order / 8),
+        "identifier": one_of(*course.identifiers()),
+        "name": one_of(*studies.names()),
+        "rng": made(lambda rng: rng),
+        "shape": one_of((), (2,), (2, 3), 4),
+        "task": one_of(repr, str),
+        "test_features": made(lambda rng: rng.random((2, 3))),
+        "test_labels": made(lambda rng: rng.integers(0, 3, 2)),
+        "train_features": made(lambda rng: rng.random((4, 3))),
+        "train_labels": made(lambda rng: rng.integers(0, 3, 4)),
     },
-    "mechanisms.LastIterate": {"steps": whole(1, 10**5, 10**8)},
-    "mechanisms.MatrixMechanism": {"tail_bound": one_of("best", "published", "joint", "aggregated", "pooled")},
-    "mixtures.Mixture": _MIXTURE | {"x": POSITIVE},
-    "mixtures.VectorMixture": _MIXTURE | {"noise_multiplier": NOISE, "epsilon": logs(1e-2, 10)},
+)
+_MADE = {
+    "audit.transcripts": {
+        "encoder": one_of(matrices.optimal_counting(12), matrices.identity(12)),
+        "batches": made(lambda rng: batching.poisson_stream(20, 12, 0.3, seed=1)),
+    },
+    "mechanisms.BallsInBins": {"encoder": made(lambda rng: matrices.optimal_counting(12, bands=int(rng.integers(1, 13))))},
     "mixtures.dominates": dict.fromkeys(("upper", "lower"), made(lambda rng: mixture(rng, 1.0))),
-    "mixtures.product": {"probabilities": array(PROBABILITY, 2, 2), "sensitivities": array(mostly(logs(1e-3, 10), 0.0), 2, 2)},
-    "montecarlo.certify": {"samples": one_of(1000, 4096)},
-    "montecarlo.estimate": _DRAWN,
-    "montecarlo.estimate_epsilon": _DRAWN,
-    "montecarlo.estimate_noise": _DRAWN,
-    "montecarlo.plain": {"samples": whole(2, 4096)},
-    "montecarlo.release": {"delta": logs(1e-3, 0.9), "threshold": one_of(None, 0.5)},
-    "one_step.boundary_delta": _OPEN,
-    "one_step.delta": _OPEN,
-    "one_step.effective_noise_falls": _OPEN,
-    "one_step.elasticity": _OPEN,
-    "one_step.noise_multiplier": _OPEN,
-    "one_step.noise_slope": _OPEN,
-    "one_step.threshold": _OPEN,
-    "one_step.threshold_distances": _OPEN,
-    "one_step.unsampled_epsilon": _OPEN,
     "renyi.compose": {"parts": made(lambda rng: [(curve(rng), int(rng.integers(1, 1000))) for _ in range(2)])},
-    "renyi.log_delta": _RENYI,
-    "renyi.randomized_response": {"probability": logs(0.5, 1)},
-    "renyi.to_delta": _RENYI,
-    "renyi.to_epsilon": _RENYI,
-    "renyi.zhu_wang": {"order": whole(2, 64)},
-    "results.Bracket": {"upper": logs(1e-3, 10)},
-    "results.Certificate": {"failure_probability": DELTA, "samples": STEPS},
-    "sensitivity.pattern": {"rounds": one_of([0], [0, 1], [0, 0], [100])},
     "training.Config": {"encoder": one_of(None, matrices.identity(4))},
-    "training.memory_rows": {"encoder": made(square_encoder)},
-    "truth.all_modes": _TRUTH,
-    "truth.tree": _TRUTH | {"encoder": made(lambda rng: matrices.binary_tree(2 ** int(rng.integers(0, 4))))},
-    "truth.two_rounds": _TRUTH | {"encoder": made(lambda rng: matrices.dense(np.tril(rng.random((2, 2))) + np.eye(2)))},
-}  # fmt: skip
-
-# Lower floors, whose arguments their callers have checked: no wrong ones are put in.
-UNCHECKED = {
-    "accounting.side_delta", "accounting.side_log_delta", "conditional.candidates", "contour.Chernoff", "contour.side_epsilon",
-    "contour.side_log_delta", "gaussian.log_tail_difference", "lattice.side_epsilon", "lattice.side_log_delta",
-}  # fmt: skip
-# Logarithms, noise, and what is signed by its nature.
-NEGATIVE = {
-    "accounting.log_delta", "accounting.side_log_delta", "audit.epsilon_lower_bound", "audit.transcripts", "conditional.published_tail",
-    "contour.Chernoff", "contour.side_log_delta", "gaussian.log_delta", "gaussian.log_tail_difference", "lattice.side_log_delta",
-    "one_step.noise_slope", "one_step.threshold", "one_step.threshold_distances", "renyi.log_delta",
-    "results.Bracket", "results.Estimate",
-}  # fmt: skip
-# log 0; a lemma or a divergence without a bound.
-INFINITE = {
-    "baselines.group_lemma", "gaussian.log_delta", "gaussian.log_tail_difference", "one_step.elasticity", "renyi.divergence",
-    "renyi.gaussian", "renyi.log_delta", "renyi.randomized_response", "renyi.subsampled_gaussian", "results.Bracket",
-}  # fmt: skip
+    "truth.tree": {"encoder": made(lambda rng: matrices.binary_tree(2 ** int(rng.integers(0, 4))))},
+    "truth.two_rounds": {"encoder": made(lambda rng: matrices.dense(np.tril(rng.random((2, 2))) + np.eye(2)))},
+}
+OTHERS = {name: _read(DATA["others"].get(name, {}), _MADE.get(name, {})) for name in DATA["others"].keys() | _MADE.keys()}
 
 
 # --- functions ---------------------------------------------------------------------------------------------

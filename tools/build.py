@@ -1,6 +1,9 @@
 """Build the book afresh from the stored outputs; every warning is an error.
 
-    python -m tools build [--output FOLDER] [--source FOLDER] [--quiet]
+    python -m tools build [--output FOLDER] [--source FOLDER]
+
+Two lines: one at the start, and at the end the address of the book. What Jupyter Book says is shown with VERBOSE=1;
+if the build fails, what is wrong is shown in any case.
 
 A fresh build, because an incremental one does not repeat the warnings of pages that did not change. It is
 made in _build/.partial and takes the place of _build/html only when it is whole: a build that fails or is
@@ -11,6 +14,7 @@ import argparse
 import contextlib
 import fcntl
 import html
+import os
 import re
 import shutil
 import subprocess
@@ -52,7 +56,7 @@ def replace(new, pages):
     recover(pages)
 
 
-def run_builder(source, output, quiet, held):
+def run_builder(source, output, verbose, held):
     """Run Jupyter Book into output/_build; return (exit status, its text)."""
     command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
     command += ["build", str(source), "-W", "-n", "--keep-going", "--path-output", str(output)]
@@ -68,7 +72,7 @@ def run_builder(source, output, quiet, held):
     lines = []
     for line in process.stdout:
         lines.append(line)
-        if not quiet:
+        if verbose:
             print(line, end="", flush=True)
     return process.wait(), "".join(lines)
 
@@ -90,7 +94,7 @@ def finish(pages):
     return policy.secure(pages)
 
 
-def build(source=ROOT, output=None, quiet=False):
+def build(source=ROOT, output=None, verbose=False):
     """Build output/_build/html; return (exit status, text of the builder)."""
     source = Path(source).resolve()
     folder = (Path(output).resolve() if output else source) / "_build"
@@ -100,7 +104,7 @@ def build(source=ROOT, output=None, quiet=False):
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
         try:
-            status, text = run_builder(source, partial, quiet, held)
+            status, text = run_builder(source, partial, verbose, held)
             pages = partial / "_build" / "html"
             if status == 0:
                 errors = [f"ERROR: {problem}\n" for problem in finish(pages)]
@@ -127,22 +131,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", type=Path, default=ROOT)
     parser.add_argument("--output", type=Path, help="folder for _build (default: the source)")
-    parser.add_argument("--quiet", action="store_true", help="show the builder's output only if it fails")
     arguments = parser.parse_args()
+    print("build: all pages, from the stored outputs, about a minute", flush=True)
     try:
-        status, text = build(arguments.source, arguments.output, arguments.quiet)
+        status, text = build(arguments.source, arguments.output, verbose=bool(os.environ.get("VERBOSE")))
     except OSError as error:  # a full disk, a folder that may not be written
         status, text = 1, f"ERROR: {error}"
     if status:
         print(
-            "\nbuild: failed; the pages of the last build are as they were",
+            "build: failed; the pages of the last build are as they were",
             *problems(text),
             sep="\n  ",
             file=sys.stderr,
         )
         return status
     page = (arguments.output or arguments.source).resolve() / "_build" / "html" / "index.html"
-    print(f"\nThe book is built. Open {page.as_uri()}\nor run `make serve` and open http://localhost:8000")
+    print(f"The book is built; `make serve` serves it at http://localhost:8000. Open {page.as_uri()}")
     return 0
 
 

@@ -112,10 +112,10 @@ def works(python):
 def make_venv(venv=VENV):
     if works(venv / "bin" / "python"):
         return
-    if venv.exists():
-        say(f"{venv.name} does not work; making it afresh")
+    broken = venv.exists()
+    say(f"virtual environment in {venv}" + ", afresh: the old one does not work" * broken)
+    if broken:
         shutil.rmtree(venv)
-    say(f"virtual environment in {venv}")
     if run(sys.executable, "-m", "venv", venv, quiet=True):
         return
     shutil.rmtree(venv, ignore_errors=True)
@@ -254,7 +254,6 @@ def main():
             install_git()
             collect_wheels()
             stamp_file("test").write_text(fingerprint("test"))
-    say("finished")
     return 0
 
 

@@ -8,6 +8,8 @@ Two notebooks run at a time. Each is written, in one move, as soon as it is done
 where it stopped. A notebook that raises, writes to stderr, or prints a timing, a path or a date is not
 written, and the exit status is 1. A second run of the same code writes the same bytes. What a notebook depends on
 is written to notebooks/stamps.json: see tools/stamps.py.
+
+One line says how many ran; VERBOSE=1 adds one for each, with the reason. Failures are always told.
 """
 
 import argparse
@@ -124,11 +126,11 @@ def choose(paths, force, root):
     return chosen
 
 
-def run_all(chosen, workers, cell_timeout, root):
+def run_all(chosen, workers, cell_timeout, root, verbose):
     """Run the chosen notebooks; return {path: message} of those that failed."""
     failed, lock = {}, threading.Lock()
     total = sum(cells for _, cells in chosen.values())
-    with tqdm(total=total, unit="cell", disable=None, dynamic_ncols=True) as bar:
+    with tqdm(total=total, unit="cell", disable=None, dynamic_ncols=True, leave=False) as bar:
 
         def on_cell():
             with lock:
@@ -140,7 +142,8 @@ def run_all(chosen, workers, cell_timeout, root):
                 for job in as_completed(jobs):
                     path, error = jobs[job], job.exception()
                     if error is None:
-                        bar.write(f"execute: {path.name}: stored", file=sys.stdout)
+                        if verbose:
+                            bar.write(f"execute: {path.name}: stored", file=sys.stdout)
                         continue
                     message = str(error) if isinstance(error, NotebookError) else repr(error)
                     failed[path] = message
@@ -178,11 +181,13 @@ def main(argv=None):
     if not chosen:
         print(f"execute: all {len(paths)} notebooks are current")
         return 0
+    verbose = bool(os.environ.get("VERBOSE"))
     for path, (reason, cells) in chosen.items():
-        print(f"execute: {path.name}: {reason} ({cells} code cells)", flush=True)
+        if verbose or arguments.check:
+            print(f"execute: {path.name}: {reason} ({cells} code cells)", flush=True)
     if arguments.check:
         return 1
-    failed = run_all(chosen, arguments.workers, arguments.cell_timeout, root)
+    failed = run_all(chosen, arguments.workers, arguments.cell_timeout, root, verbose)
     print(f"execute: {len(chosen) - len(failed)} stored, {len(failed)} failed", flush=True)
     return 1 if failed else 0
 

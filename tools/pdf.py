@@ -1,13 +1,13 @@
 """Print the built book into one PDF, with outline, page numbers and links that work between chapters.
 
-    python -m tools pdf [--html FOLDER] [--source FOLDER] [--output FILE]
+    python -m tools pdf
 
 The articles of all pages are joined in the order of the table of contents, their anchors made distinct, their
 links turned inwards, and Chromium prints the result. Parts, pages and sections become the outline.
 """
 
-import argparse
 import json
+import posixpath
 import re
 import sys
 import tempfile
@@ -28,8 +28,6 @@ FOOTER = (
     '<div style="width: 100%; font-size: 8px; text-align: center; color: #444">'
     '<span class="pageNumber"></span></div>'
 )
-# Forms compute in the browser; on paper a sentence takes their place.
-INTERACTIVE = "Interactive in the online book: this part computes in the browser."
 GONE = "a.headerlink, button, .onlyprint, script, .prev-next-footer, .copybtn"
 # One page at a time, the others hidden: laying out the whole book again and again would take minutes.
 # Formulas that are wider than the page are set smaller, as far as they must.
@@ -71,96 +69,68 @@ def anchor(page, name=""):
     return f"{page.replace('/', '-')}--{name}" if name else page.replace("/", "-")
 
 
-class Page:
-    """One page of the book, ready to stand among the others."""
+def page_of(html, name, names, depth):
+    """(document, article, title) of one page, its article ready to stand among the others."""
+    document = BeautifulSoup((html / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+    article = document.select_one("article.bd-article")
+    title = " ".join(article.find("h1").get_text().rstrip("#").split())
+    for node in article.select(GONE):
+        node.decompose()
+    for node in article.select("details"):  # nothing folds on paper
+        node["open"] = ""
+    for node in article.find_all(id=True):
+        node["id"] = anchor(name, node["id"])
+    for link in article.find_all("a", href=True):
+        target = inwards(html, name, names, link["href"])
+        if target is None:
+            del link["href"]
+        else:
+            link["href"] = target
+    for image in article.find_all("img", src=True):
+        if not urlsplit(image["src"]).scheme:
+            image["src"] = ((html / name).parent / unquote(image["src"])).resolve().as_uri()
+        image["loading"] = "eager"
+    for heading in article.find_all(re.compile(r"^h[1-5]$")):
+        heading.name = f"h{int(heading.name[1]) + depth}"
+    return document, article, title
 
-    def __init__(self, html, name, names, depth):
-        self.html, self.name, self.names = html, name, names
-        path = html / f"{name}.html"
-        self.document = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-        self.article = self.document.select_one("article.bd-article")
-        if self.article is None:
-            raise ValueError(f"{path} has no article")
-        self.title = self.article.find("h1").get_text().rstrip("#").strip()
-        self._clean()
-        for node in self.article.find_all(id=True):
-            node["id"] = anchor(name, node["id"])
-        for link in self.article.find_all("a", href=True):
-            target = self._target(link["href"])
-            if target is None:
-                del link["href"]
-            else:
-                link["href"] = target
-        for image in self.article.find_all("img", src=True):
-            if not urlsplit(image["src"]).scheme:
-                image["src"] = (path.parent / unquote(image["src"])).resolve().as_uri()
-            image["loading"] = "eager"
-        if depth:
-            for heading in self.article.find_all(re.compile(r"^h[1-5]$")):
-                heading.name = f"h{int(heading.name[1]) + depth}"
 
-    def _clean(self):
-        for node in self.article.select(GONE):
-            node.decompose()
-        for form in self.article.select("form, .calculator"):
-            if form.parent is None:  # it stood in one that is gone
-                continue
-            note = self.document.new_tag("p", attrs={"class": "interactive"})
-            note.string = INTERACTIVE
-            form.replace_with(note)
-        for node in self.article.select("details"):  # nothing folds on paper
-            summary = node.find("summary", recursive=False)
-            if summary is not None and "cell" in summary.get_text():  # "Show code cell source"
-                summary.decompose()
-            elif summary is not None:
-                summary.name = "p"
-            node.name = "div"
-
-    def _target(self, address):
-        """Where a link leads in the joined document; None for a file, which paper cannot open."""
-        parts = urlsplit(address)
-        if parts.scheme or parts.netloc:
-            return address
-        if not parts.path:
-            return f"#{anchor(self.name, unquote(parts.fragment))}"
-        path = ((self.html / self.name).parent / unquote(parts.path)).resolve()
-        name = (
-            path.relative_to(self.html).with_suffix("").as_posix() if path.is_relative_to(self.html) else ""
-        )
-        if name == "index":
-            name = self.names[0]
-        if name in self.names:
-            return f"#{anchor(name, unquote(parts.fragment))}"
-        if path.suffix != ".html" and path.is_file():
-            return None
-        raise ValueError(f"{self.name}: a link to {address}, which is no page of the book")
-
-    def node(self):
-        whole = self.document.new_tag("section", attrs={"class": "page", "id": anchor(self.name)})
-        whole.append(self.article)
-        return str(whole)
+def inwards(html, name, names, address):
+    """Where a link of a page leads in the joined document; None for a file, which paper cannot open."""
+    parts = urlsplit(address)
+    if parts.scheme or parts.netloc:
+        return address
+    target = f"{name}.html"
+    if parts.path:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(parts.path)))
+    page = names[0] if target == "index.html" else target.removesuffix(".html")
+    if page in names:
+        return f"#{anchor(page, unquote(parts.fragment))}"
+    if not target.endswith(".html") and (html / target).is_file():
+        return None
+    raise ValueError(f"{name}: a link to {address}, which is no page of the book")
 
 
 def joined(html, source):
-    """(the whole book as one document, MathJax's settings)."""
+    """(the whole book as one document, MathJax's settings, the titles of its parts and pages)."""
     html, config = Path(html).resolve(), yaml.safe_load((Path(source) / "_config.yml").read_text("utf-8"))
     listed = contents(source)
     names = [name for _, chapters in listed for name in chapters]
-    body, lines, styles, settings = [], [], [], {}
+    body, lines, styles, settings, titles = [], [], [], {}, []
     for number, (caption, chapters) in enumerate(listed):
         if caption:
+            titles.append(caption)
             body.append(f'<section class="part"><h1 id="part-{number}">{caption}</h1></section>')
             lines.append(f'<li class="part"><a href="#part-{number}">{caption}</a></li>')
         for name in chapters:
-            page = Page(html, name, names, depth=1 if caption else 0)
-            body.append(page.node())
-            lines.append(f'<li><a href="#{anchor(name)}">{page.title}</a></li>')
-            head = page.document.head
-            styles += [urlsplit(link["href"]).path for link in head.select('link[rel="stylesheet"]')]
-            match = MATHJAX.search(str(head))
+            document, article, title = page_of(html, name, names, depth=1 if caption else 0)
+            titles.append(title)
+            body.append(f'<section class="page" id="{anchor(name)}">{article}</section>')
+            lines.append(f'<li><a href="#{anchor(name)}">{title}</a></li>')
+            styles += [urlsplit(link["href"]).path for link in document.head.select('link[rel="stylesheet"]')]
+            match = MATHJAX.search(str(document.head))
             settings = json.loads(match.group(1)) if match else settings
-    sheets = {(html / names[0]).parent.joinpath(style).resolve() for style in styles}
-    sheets = [sheet for sheet in dict.fromkeys(sheets) if sheet.is_file()]
+    sheets = {sheet for style in styles if (sheet := (html / names[0]).parent.joinpath(style).resolve()).is_file()}
     links = "".join(f'<link rel="stylesheet" href="{sheet.as_uri()}">' for sheet in sorted(sheets))
     own = (Path(__file__).parent / "print.css").read_text(encoding="utf-8")
     title, author = config["title"], config["author"]
@@ -171,6 +141,7 @@ def joined(html, source):
         f"<title>{title}</title>{links}<style>{own}</style></head>"
         f'<body class="print-book setting"><main>{front}{"".join(body)}</main></body></html>',
         settings,
+        titles,
     )
 
 
@@ -182,62 +153,33 @@ def compress(path):
     packed.replace(path)
 
 
-def outline_titles(pdf):
-    """[(depth, title)] of the outline, in order."""
-    found = []
-
-    def walk(items, depth):
-        for item in items:
-            found.append((depth, " ".join(item.title.split())))
-            walk(item.children, depth + 1)
-
-    with pdf.open_outline() as outline:
-        walk(outline.root, 0)
-    return found
-
-
-def problems(path, source, html):
-    """What is wrong with a printed book: the outline, the links, formulas left as source."""
-    listed = contents(source)
-    names = [name for _, chapters in listed for name in chapters]
-    wanted = []
-    for caption, chapters in listed:
-        wanted += [(0, caption)] if caption else []
-        wanted += [
-            (int(bool(caption)), Page(Path(html).resolve(), name, names, 0).title) for name in chapters
-        ]
-    found = []
+def problems(path, titles):
+    """What is wrong with a printed book: titles that the outline lacks, links that lead nowhere or to this machine."""
     with pikepdf.open(path) as pdf:
-        outline = outline_titles(pdf)
-        for entry in wanted:
-            entry = (entry[0], " ".join(entry[1].split()))
-            # Formulas in a title are drawn, not spelt: compared up to the first one.
-            start = re.split(r"\\\(", entry[1])[0].strip()
-            if not any(depth == entry[0] and title.startswith(start) for depth, title in outline):
-                found.append(f"not in the outline: {entry[1]}")
-        named = set(pdf.Root.Dests.keys()) if "/Dests" in pdf.Root else set()
-        links = 0
+        with pdf.open_outline() as outline:
+            parts = [item.title for item in outline.root]
+            listed = [*parts, *(page.title for item in outline.root for page in item.children)]
+        # Formulas in a title are drawn, not spelt: compared up to the first one.
+        starts = [title.partition("\\(")[0].strip() for title in titles]
+        found = [f"not in the outline: {start}" for start in starts if not any(one.startswith(start) for one in listed)]
+        named, links = set(pdf.Root.Dests.keys()), 0
         for number, page in enumerate(pdf.pages, start=1):
             for link in page.get("/Annots", []):
-                target = link.get("/Dest")
-                action = link.get("/A", {})
-                if target is not None:
-                    links += 1
-                    if isinstance(target, pikepdf.Name) and str(target) not in named:
-                        found.append(f"page {number}: a link leads nowhere: {target}")
-                elif str(action.get("/URI", "")).startswith(("file:", "http://127.0.0.1")):
-                    found.append(f"page {number}: a link leaves the book for this machine: {action['/URI']}")
-        if links < len(wanted):
-            found.append(f"{links} links inside, fewer than lines of the contents")
-    return found
+                target, address = link.get("/Dest"), str(link.get("/A", {}).get("/URI", ""))
+                links += target is not None
+                if isinstance(target, pikepdf.Name) and str(target) not in named:
+                    found.append(f"page {number}: a link leads nowhere: {target}")
+                if address.startswith(("file:", "http://127.0.0.1")):
+                    found.append(f"page {number}: a link leaves the book for this machine: {address}")
+        return found if links >= len(titles) else [*found, f"{links} links inside, fewer than lines of the contents"]
 
 
-def print_book(html, source, output, quiet=False):
-    """Write the PDF of the pages in `html`; returns the number of joined pages."""
+def print_book(html, source, output):
+    """Write the PDF of the pages in `html`; returns what is wrong with it."""
     from playwright.sync_api import sync_playwright
 
     html, output = Path(html).resolve(), Path(output).resolve()
-    document, settings = joined(html, source)
+    document, settings, titles = joined(html, source)
     # Typesetting happens part by part below; the hidden MathML beside each formula would only widen the pages.
     settings |= {"startup": {"typeset": False}}
     settings.setdefault("options", {})["menuOptions"] = {"settings": {"assistiveMml": False}}
@@ -256,7 +198,7 @@ def print_book(html, source, output, quiet=False):
         page.add_script_tag(url=(html / "_static" / "mathjax" / "tex-chtml.js").as_uri())
         page.evaluate("async () => { await MathJax.startup.promise }")
         parts, cut = page.query_selector_all("section.page"), []
-        for part in tqdm(parts, desc="formulas", unit="page", disable=quiet):
+        for part in tqdm(parts, desc="formulas", unit="page", disable=None):
             cut += part.evaluate(SET)
         page.evaluate("() => document.body.classList.remove('setting')")
         page.evaluate("async () => { await document.fonts.ready }")
@@ -265,8 +207,6 @@ def print_book(html, source, output, quiet=False):
             raise RuntimeError(f"{len(unset)} formulas are not set, the first: {unset[0]}")
         if cut:
             raise RuntimeError("wider than the paper:\n  " + "\n  ".join(cut))
-        if not quiet:
-            print("printing", flush=True)
         output.parent.mkdir(parents=True, exist_ok=True)
         page.pdf(
             path=output,
@@ -281,24 +221,19 @@ def print_book(html, source, output, quiet=False):
         )
         browser.close()
     compress(output)
-    return len(parts)
+    return problems(output, titles)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html", help="the built pages")
-    parser.add_argument("--source", type=Path, default=ROOT, help="folder of _toc.yml and _config.yml")
-    parser.add_argument("--output", type=Path, default=ROOT / "_build" / "privacy-amplification.pdf")
-    arguments = parser.parse_args()
-    if not (arguments.html / "index.html").exists():
+    html, output = ROOT / "_build" / "html", ROOT / "_build" / "privacy-amplification.pdf"
+    if not (html / "index.html").exists():
         print("pdf: no book there yet; run `make book` first", file=sys.stderr)
         return 1
-    pages = print_book(arguments.html, arguments.source, arguments.output)
-    wrong = problems(arguments.output, arguments.source, arguments.html)
+    wrong = print_book(html, ROOT, output)
     if wrong:
         print("pdf: the file is not right", *wrong, sep="\n  ", file=sys.stderr)
         return 1
-    print(f"{pages} pages of the book are in {arguments.output}")
+    print(f"The book is in {output}")
     return 0
 
 

@@ -25,7 +25,7 @@ import plain_pages
 import policy
 
 ROOT = builder.ROOT
-sys.path.append(str(ROOT / "_ext"))
+sys.path.append(str(ROOT / "book" / "_ext"))
 from publishing import address  # noqa: E402
 
 BRANCH = "gh-pages"
@@ -197,7 +197,7 @@ def main():
     try:
         if version is not None and not VERSION.fullmatch(version):
             raise ValueError(f"version is {version!r}; expected a form such as v0.1.0")
-        status, text = builder.build(quiet=True)
+        status, text = builder.build()
         if status:
             raise ValueError("\n  ".join(["the book does not build", *builder.problems(text)]))
         with tempfile.TemporaryDirectory() as temporary:

@@ -4,7 +4,6 @@ import contextlib
 import threading
 from urllib.parse import urlsplit
 
-from notebook_checks import alt_text_is_real
 from page_server import server
 
 DESKTOP = {"width": 1280, "height": 900}
@@ -78,26 +77,6 @@ def math_problems(page):
     return problems
 
 
-def image_problems(page):
-    page.evaluate(
-        """async () => { await Promise.all([...document.images].map(image => {
-            image.loading = 'eager';
-            return image.complete ? null : new Promise(done => { image.onload = image.onerror = done; });
-        })) }"""
-    )
-    images = page.evaluate(
-        """() => [...document.querySelectorAll('article.bd-article img')].map(image =>
-            ({source: image.getAttribute('src'), width: image.naturalWidth, alt: image.alt}))"""
-    )
-    problems = [f"image does not load: {image['source']}" for image in images if image["width"] == 0]
-    problems += [
-        f"image without alternative text: {image['source']} ({image['alt']!r})"
-        for image in images
-        if not alt_text_is_real(image["alt"])
-    ]
-    return problems
-
-
 def set_theme(page, wanted):
     """Click the theme button until the page is in the wanted theme."""
     button = page.locator("button.theme-switch-button").first
@@ -107,64 +86,6 @@ def set_theme(page, wanted):
             return []
         button.click()
     return [f"the theme button does not lead to {wanted}"]
-
-
-CONTRAST = """
-() => {
-  const parse = text => {
-    const numbers = (text.match(/[\\d.]+/g) || []).map(Number);
-    if (text.startsWith('color(srgb')) return [...numbers.slice(0, 3).map(x => 255 * x), numbers[3] ?? 1];
-    return [numbers[0], numbers[1], numbers[2], numbers[3] ?? 1];
-  };
-  const over = (top, under) => [0, 1, 2].map(i => top[i] * top[3] + under[i] * (1 - top[3])).concat(1);
-  const background = node => {
-    const layers = [];
-    for (let at = node; at; at = at.parentElement) {
-      const color = parse(getComputedStyle(at).backgroundColor);
-      if (color[3] > 0) layers.push(color);
-      if (color[3] === 1) break;
-    }
-    let result = [255, 255, 255, 1];
-    for (const color of layers.reverse()) result = over(color, result);
-    return result;
-  };
-  const light = color => {
-    const [r, g, b] = color.slice(0, 3).map(v => {
-      v /= 255;
-      return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const seen = new Map();
-  const roots = document.querySelectorAll('main, .bd-sidebar-primary, .bd-sidebar-secondary');
-  for (const root of roots) {
-    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) {
-      const text = walker.currentNode.textContent.trim();
-      const node = walker.currentNode.parentElement;
-      if (text.length < 2 || !node || node.closest('script, style, noscript, mjx-container, .onlyprint, .headerlink')) continue;
-      const style = getComputedStyle(node);
-      if (style.visibility === 'hidden' || style.display === 'none' || !node.getClientRects().length) continue;
-      if (parseFloat(style.opacity) === 0) continue;
-      const back = background(node), front = over(parse(style.color), back);
-      const [a, b] = [light(front), light(back)];
-      const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-      const size = parseFloat(style.fontSize), bold = parseInt(style.fontWeight) >= 700;
-      const needed = size >= 24 || (bold && size >= 18.66) ? 3 : 4.5;
-      if (ratio < needed) {
-        const key = style.color + back.join();
-        if (!seen.has(key)) seen.set(key, `contrast ${ratio.toFixed(2)} (${needed} needed) of <${node.tagName.toLowerCase()} class="${node.className}"> ${JSON.stringify(text.slice(0, 40))}: ${style.color} on rgb(${back.slice(0, 3).map(Math.round).join(', ')})`);
-      }
-    }
-  }
-  return [...seen.values()];
-}
-"""
-
-
-def contrast_problems(page):
-    """Text whose contrast is below the WCAG AA value (4.5; 3 for large type)."""
-    return page.evaluate(CONTRAST)
 
 
 def overflow_problems(page):

@@ -1,10 +1,10 @@
 """The built book and a browser, each made once for a run."""
 
 import fcntl
-import os
 
 import browser_checks
 import pytest
+import small_project
 from browser import find_chromium
 from build import build
 
@@ -19,10 +19,19 @@ def build_record(tmp_path_factory, worker_id):
         fcntl.flock(lock, fcntl.LOCK_EX)
         record = folder / "record.txt"
         if not record.exists():
-            status, text = build(output=folder, quiet=True)
+            status, text = build(output=folder)
             record.write_text(f"{status}\n{text}", encoding="utf-8")
         status, text = record.read_text(encoding="utf-8").split("\n", 1)
     return int(status), text, folder / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """The small project with stored outputs, built, no fault in it; to be copied before it is changed."""
+    project = small_project.executed(tmp_path_factory.mktemp("small") / "project")
+    status, text = build(project)
+    assert status == 0, text
+    return project
 
 
 @pytest.fixture(scope="session")
@@ -60,9 +69,3 @@ def address(html):
         yield where
 
 
-@pytest.fixture(scope="session")
-def environment_of_kernels():
-    """Environment in which notebooks run in the tests: the same as for make execute."""
-    import notebook_tools as tools
-
-    return os.environ | tools.kernel_environment()

@@ -1,6 +1,8 @@
 """A project small enough to be broken on purpose: a library of a few modules, two notebooks, two pages."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -83,9 +85,9 @@ def make(folder):
     folder = Path(folder)
     for name in ("book", "notebooks", "dplib/tables", "tests"):
         (folder / name).mkdir(parents=True)
-    for name in ("_config.yml", "pyproject.toml", "CITATION.cff"):
+    for name in ("_config.yml", "pyproject.toml", "CITATION.cff", "README.md"):
         shutil.copy2(ROOT / name, folder / name)
-    for name in ("_ext", "book/_static"):
+    for name in ("book/_ext", "book/_static"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "tools").mkdir()
     shutil.copy2(ROOT / "tools" / "library_files.py", folder / "tools")  # which the extensions use
@@ -112,11 +114,16 @@ def make(folder):
     return folder
 
 
+def edit(folder, file, old, new):
+    """Replace a text in a file of a project; it must be there."""
+    path = Path(folder) / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text, f"{file} does not contain {old!r}"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
 def executed(folder):
     """The project with stored outputs."""
-    import subprocess
-    import sys
-
     folder = make(folder)
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools" / "execute.py"), "--root", str(folder)],

@@ -11,6 +11,7 @@ from pathlib import Path
 import index_checks
 import notebook_tools as tools
 
+sections = functools.cache(index_checks.sections)
 RESULTS = tools.ROOT / "benchmarks" / "results"
 
 LINK = re.compile(r"\]\(\.\./(notebooks/[^)#\s]+)#([^)\s]+)\)")
@@ -39,42 +40,6 @@ REFERENCE = re.compile(
 )
 
 
-@functools.cache
-def sections(path):
-    """{anchor: text with outputs} of a notebook's sections."""
-    notebook = tools.read(path)
-    shown = []
-    for cell in notebook["cells"]:
-        shown.append(cell)
-        printed = "".join(
-            "".join(output.get("text", output.get("data", {}).get("text/plain", "")))
-            for output in cell.get("outputs", [])
-        )
-        if printed:
-            shown.append({"cell_type": "markdown", "source": "    " + printed.replace("\n", "\n    ")})
-    return _split(shown)
-
-
-def _split(cells):
-    """Texts by anchor, subsections included, as `index_checks.sections` does it for sources alone."""
-    result, open_sections = {}, []
-    for cell in cells:
-        text = tools.source(cell)
-        if cell["cell_type"] != "markdown":
-            text = "\n".join("    " + line for line in text.splitlines())
-        for line in text.splitlines():
-            match = re.match(r"(#{1,6}) (.+)", line)
-            if match:
-                level = len(match[1])
-                open_sections = [(one, name) for one, name in open_sections if one < level]
-                name = index_checks.slug(match[2])
-                open_sections.append((level, name))
-                result[name] = ""
-            for _, name in open_sections:
-                result[name] += line + "\n"
-    return result
-
-
 def linked_text(text, root=tools.ROOT):
     """(text of all linked sections, problems with the links)."""
     found, problems = [], []
@@ -82,10 +47,10 @@ def linked_text(text, root=tools.ROOT):
         path = Path(root) / target
         if not path.is_file():
             problems.append(f"{target} does not exist")
-        elif anchor not in sections(path):
+        elif anchor not in sections(path, outputs=True):
             problems.append(f"{target} has no section #{anchor}")
         else:
-            found.append(sections(path)[anchor])
+            found.append(sections(path, outputs=True)[anchor])
     return "\n".join(found), problems
 
 
@@ -145,19 +110,7 @@ def errata_problems(text, root=tools.ROOT):
 
 def ledger_rows(text):
     """(heading of the section, cells) for every row of the ledger's tables."""
-    heading, inside, rows = "", False, []
-    for line in text.splitlines():
-        if line.startswith("## "):
-            heading = line[3:]
-        if not line.startswith("|"):
-            inside = False
-            continue
-        cells = [cell.strip() for cell in line.strip()[1:-1].split("|")]
-        if cells in LEDGER_COLUMNS:
-            inside = True
-        elif inside and not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
-            rows.append((heading, cells))
-    return rows
+    return [(heading, cells) for heading, header, cells in index_checks.table_rows(text) if header in LEDGER_COLUMNS]
 
 
 VERDICT = re.compile(r"\*\*(reproduced|drawn anew|explained|not reproduced|answered)\*\*")

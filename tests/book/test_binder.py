@@ -5,10 +5,8 @@ import re
 import sys
 import tomllib
 
-import html_checks
 import notebook_tools as tools
 import pytest
-from bootstrap_cell import repository
 
 # Import name -> distribution, where they differ.
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "dp_accounting": "dp-accounting"}
@@ -36,9 +34,9 @@ def imported(path):
 
 
 def test_binder_installs_the_library_with_the_needs_of_the_chapters():
-    lines = (tools.ROOT / "binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    lines = (tools.ROOT / ".binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not line.startswith("#")] == [".[book]"]
-    runtime = (tools.ROOT / "binder" / "runtime.txt").read_text(encoding="utf-8").strip()
+    runtime = (tools.ROOT / ".binder" / "runtime.txt").read_text(encoding="utf-8").strip()
     assert f"Programming Language :: Python :: {runtime.removeprefix('python-')}" in PROJECT["classifiers"]
 
 
@@ -47,17 +45,3 @@ def test_the_extra_holds_what_a_notebook_imports(path):
     assert imported(path) <= installed()
 
 
-def test_a_forgotten_package_would_be_seen():
-    assert not {"torch"} <= installed()
-    assert {"numpy", "matplotlib"} <= set().union(*map(imported, tools.notebooks()))
-
-
-@pytest.mark.slow
-def test_binder_buttons_open_the_notebooks_of_the_repository(html):
-    url, branch = repository()
-    where = url.removeprefix("https://github.com/")
-    for path in tools.chapters():
-        name = path.relative_to(tools.ROOT)
-        page = html_checks.soup(html / name.with_suffix(".html"))
-        found = {node["href"] for node in page.find_all("a", href=re.compile(r"^https://mybinder\.org/"))}
-        assert found == {f"https://mybinder.org/v2/gh/{where}/{branch}?urlpath=lab/tree/{name}"}

@@ -170,18 +170,6 @@ def test_the_weights_of_a_fixed_batch(bare, B, n, k):
     assert all(abs(a - b) <= error + 1e-13 * abs(b) for a, b in zip(logs, exact))
 
 
-def test_special_functions(bare):
-    """erfcx and log of the normal distribution function against SciPy, 1e-13."""
-    from scipy import special
-
-    x = np.concatenate([np.linspace(0, 8, 400), np.geomspace(8, 1e6, 100)])
-    ours = np.array(bare.evaluate("x => x.map(PrivacyAccountant.erfcx)", x.tolist()))
-    assert np.max(np.abs(ours / special.erfcx(x) - 1)) < 1e-13
-    x = np.linspace(-37, 8, 500)
-    ours = np.array(bare.evaluate("x => x.map(PrivacyAccountant.logNdtr)", x.tolist()))
-    assert np.max(np.abs(ours / special.log_ndtr(x) - 1)) < 1e-13
-
-
 def test_the_gaussian_mechanism_against_sixty_digits(bare):
     """Known batches: epsilon of shifts from 1e-6 to 1e8, and the kernel of every one-round delta, far to the left too."""
     rng = np.random.default_rng(11)
@@ -211,28 +199,6 @@ def test_the_gaussian_mechanism_against_sixty_digits(bare):
             assert lower == 0 or missed(mp.mpf(lower)) >= 0, (sigma, steps, k, delta)
 
 
-def test_a_large_epsilon_keeps_within_its_allowance(bare):
-    """Many rounds, little noise, hardly a round without the record: u of 100 and more, where u^2 has no digits to lose."""
-    asked = [
-        [0.24953144080969822, 0.768622779520962, 406017, 22, 0.0014055628495440874, "remove"],  # was too small by 2e-12
-        [0.05476380581351539, 0.6136385087583699, 1117, 24, 8.5e-6, "add"],
-        [1.337900237390495, 0.9999510302718392, 2387065, 695, 3.6e-6, "remove"],
-        [0.2183, 0.6689, 114979, 8, 1.2e-10, "remove"],
-        [7.5589, 0.8384, 384545, 6, 3.4e-4, "add"],
-        [0.4, 0.5, 10**7, 60, 1e-3, "remove"],
-    ]
-    answered = 0
-    for setting, answer in zip(asked, bare.evaluate(ASK, asked)):
-        if isinstance(answer, str):
-            continue
-        ours = library_epsilon(*setting)
-        lower, upper = answer
-        answered += 1
-        # Not the ends: both computations are good to a share of their allowances.
-        assert abs(lower + upper - ours.lower - ours.upper) <= 0.5 * (upper - lower), (setting, answer, ours)
-    assert answered >= 4
-
-
 @pytest.mark.parametrize(
     "epsilon, q, T, k", [(1.0, 0.01, 2000, 1), (8.0, 0.1, 500, 4), (0.3, 0.002, 20000, 2)]
 )
@@ -245,16 +211,6 @@ def test_the_noise_agrees_with_the_library(bare, epsilon, q, T, k):
     sigma = dplib.calibrate(dplib.PoissonDPSGD(1.0, q, T, k), epsilon=epsilon, delta=1e-6).noise_multiplier
     assert ours == pytest.approx(sigma, rel=AGREEMENT)
     assert dplib.PoissonDPSGD(ours, q, T, k).epsilon(1e-6).lower <= epsilon
-
-
-@pytest.mark.parametrize("k", [1, 4, 8, 9, 16])
-def test_the_lemma_agrees_with_the_library(bare, k):
-    ours = bare.evaluate(
-        """k => PrivacyAccountant.groupLemma(new PrivacyAccountant.PoissonDPSGD(
-        {noiseMultiplier: 1, samplingProbability: 0.01, steps: 2000}), 1e-6, k)""",
-        k,
-    )
-    assert ours == pytest.approx(baselines.group_lemma(dplib.PoissonDPSGD(1, 0.01, 2000), 1e-6, k), rel=1e-8)
 
 
 def test_the_lemma_of_any_setting(bare):
@@ -318,14 +274,9 @@ def table(page):
 
 def visible_numbers(page):
     """Numbers on the page that are no input: of the answer, the tables, the plot, the line of Python."""
-    parts = ("answer", "table", "schemes", "plot", "points", "python")
-    texts = [
-        page.text_content(
-            f"#calculator-{part} tbody" if part in ("table", "schemes", "points") else f"#calculator-{part}"
-        )
-        for part in parts
-    ]
-    return re.findall(r"[0-9]", "".join(texts))
+    tables = [f"#calculator-{part} tbody" for part in ("table", "schemes", "points")]
+    shown = page.locator(", ".join(["#calculator-answer", "#calculator-plot", "#calculator-python", *tables]))
+    return re.findall(r"[0-9]", "".join(shown.all_text_contents()))
 
 
 def test_no_number_appears_before_the_question_is_answered(chromium, address):
@@ -428,19 +379,6 @@ def test_the_advice_on_delta(calculator):
     assert "calculator-advice" in calculator.get_attribute("#f-delta", "aria-describedby")
 
 
-def test_an_old_address_is_asked_too(chromium, address):
-    page = chromium.new_page()
-    page.goto(f"{address}/{PAGE}#unknown=epsilon&given=q&sigma=1&q=0.02&steps=2000&group=1&delta=1e-6")
-    page.wait_for_selector("#calculator[aria-busy=false]")
-    assert "how batches are drawn" in page.inner_text("#calculator-answer")
-    choose(page, "poisson")
-    assert page.input_value("#f-q") == "0.02" and page.is_visible("#f-q")
-    ours = dplib.PoissonDPSGD(1, 0.02, 2000).epsilon(1e-6).upper
-    assert result(page)["remove"]["upper"] == pytest.approx(ours, rel=AGREEMENT)
-    assert [row[0] for row in table(page).values()][1:] == ["needs B and n"] * 3
-    page.close()
-
-
 def test_the_page_answers(calculator):
     """The example of chapter 5: nine records, 40.8010."""
     fill(calculator, group=9)
@@ -492,14 +430,6 @@ def test_the_address_holds_the_numbers(chromium, calculator):
     other.close()
 
 
-def test_the_noise_is_found(calculator):
-    calculator.check("input[name=unknown][value=sigma]")
-    fill(calculator, epsilon=2)
-    sigma = dplib.calibrate(dplib.PoissonDPSGD(1, 0.01, 2000), epsilon=2, delta=1e-6).noise_multiplier
-    assert result(calculator)["sigma"] == pytest.approx(sigma, rel=AGREEMENT)
-    assert not calculator.is_visible("#f-sigma") and calculator.is_visible("#f-epsilon")
-
-
 def test_the_plot_has_a_table_beside_it(calculator):
     calculator.wait_for_function(
         "() => document.querySelectorAll('#calculator-points tbody tr').length === 16"
@@ -511,15 +441,6 @@ def test_the_plot_has_a_table_beside_it(calculator):
         baselines.group_lemma(dplib.PoissonDPSGD(1, 0.01, 2000), 1e-6, 3), rel=1e-5
     )
     assert "At 16 records" in calculator.get_attribute("#calculator-plot", "aria-label")
-
-
-def test_the_keyboard_reaches_every_field(calculator):
-    calculator.focus("input[name=scheme][value=poisson]")
-    reached = set()
-    for _ in range(12):
-        reached.add(calculator.evaluate("document.activeElement.name || document.activeElement.tagName"))
-        calculator.keyboard.press("Tab")
-    assert {"scheme", "unknown", "given", "sigma", "batch", "records", "steps", "group", "delta"} <= reached
 
 
 def test_it_works_from_the_disk(chromium, html):

@@ -1,11 +1,9 @@
 """`make execute`: runs what is stale and nothing else, stores the same bytes, survives being killed."""
 
-import json
 import os
-import signal
+import shutil
 import subprocess
 import sys
-import time
 
 import notebook_tools as tools
 import pytest
@@ -21,18 +19,10 @@ def execute(project, *arguments):
     )
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A small project with stored outputs."""
-    return small_project.executed(tmp_path_factory.mktemp("finished") / "project")
-
-
 @pytest.fixture
-def project(finished, tmp_path):
+def project(small, tmp_path):
     """A copy of the finished project that a test may change."""
-    import shutil
-
-    return shutil.copytree(finished, tmp_path / "project")
+    return shutil.copytree(small, tmp_path / "project", ignore=shutil.ignore_patterns("_build"))
 
 
 def stale(project):
@@ -40,9 +30,7 @@ def stale(project):
 
 
 def edit(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
+    small_project.edit(path.parent, path.name, old, new)
 
 
 def test_finished_project_is_current(project):
@@ -127,23 +115,6 @@ def test_another_copy_of_the_library_is_told(project):
     assert done.returncode == 1 and "loads another copy of the library" in done.stdout
 
 
-def test_stamps_of_neighbours_merge(project, tmp_path):
-    """Two branches that run different notebooks, even neighbours, change different parts of the file."""
-    old = stamps.load(project)
-    texts = []
-    for path in tools.notebooks(project):
-        stamps.store(path, ["other"], project)
-        texts.append(stamps.file(project).read_text())
-        stamps.file(project).write_text(stamps.text(old))
-    for name, text in zip(("ours", "theirs", "base"), [*texts, stamps.text(old)]):
-        (tmp_path / name).write_text(text)
-    command = ["git", "merge-file", "-p", "ours", "base", "theirs"]
-    merged = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert merged.returncode == 0, merged.stdout
-    stamps.file(project).write_text(merged.stdout)
-    assert all(stamp["library"] == ["other"] for stamp in stamps.load(project).values())
-
-
 def test_a_broken_file_of_stamps_is_told(project):
     edit(stamps.file(project), "{\n", "<<<<<<< ours\n{\n")
     done = execute(project)
@@ -193,15 +164,6 @@ def test_a_second_run_writes_the_same_bytes(project):
     assert {path.name: path.read_bytes() for path in files} == before
 
 
-def test_stored_metadata_hold_nothing_of_a_run(project):
-    for path in tools.notebooks(project):
-        document = json.loads(path.read_text())
-        assert document["metadata"]["kernelspec"] == tools.KERNEL
-        assert document["metadata"]["language_info"] == tools.LANGUAGE
-        assert set(document["metadata"]) == {"kernelspec", "language_info"}
-        assert not any("execution" in cell["metadata"] for cell in document["cells"])
-
-
 @pytest.mark.parametrize(
     "body, message",
     [
@@ -234,48 +196,6 @@ def test_one_failure_does_not_stop_the_others(project):
     assert done.returncode == 1
     assert "1 stored, 1 failed" in done.stdout
     assert stale(project) == {"01_first.ipynb": "code or outputs changed", "02_second.ipynb": None}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
-def test_a_killed_run_goes_on_where_it_stopped(project, how):
-    first, second = tools.notebooks(project)
-    edit(first, "print(area(3))", "print(area(6))")
-    edit(
-        second,
-        "print(area(2))",
-        "import pathlib, time\\n"
-        "while not pathlib.Path('../go').exists():\\n    time.sleep(0.05)\\nprint(area(7))",
-    )
-    waiting = second.read_bytes()
-    process = subprocess.Popen(
-        [*EXECUTE, "--root", str(project), "--workers", "1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A test run started in the background ignores Ctrl-C; a person's terminal does not.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    try:
-        deadline = time.monotonic() + 900
-        while stale(project)["01_first.ipynb"] and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert stale(project)["01_first.ipynb"] is None
-        time.sleep(0.5)  # the second notebook is under way
-        process.send_signal(how)
-        process.communicate(timeout=600)
-    finally:
-        process.kill()
-    assert process.returncode != 0
-    assert second.read_bytes() == waiting
-    assert not list(project.glob("notebooks/*.partial"))
-    stored = first.read_bytes()
-    (project / "go").write_text("")
-    done = execute(project)
-    assert done.returncode == 0, done.stdout
-    assert "1 stored, 0 failed" in done.stdout
-    assert first.read_bytes() == stored
-    assert set(stale(project).values()) == {None}
 
 
 def test_a_notebook_edited_while_it_runs_is_not_overwritten(project):

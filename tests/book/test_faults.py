@@ -12,9 +12,8 @@ import build as builder
 import notebook_tools as tools
 import psutil
 import pytest
-import small_project
 import stamps
-from faults import contents, finish, kill_at, locked, moments, small_files_only, start, without_rights
+from faults import contents, finish, kill_at, moments, small_files_only, start
 
 pytestmark = pytest.mark.slow
 SCRIPTS = tools.ROOT / "tools"
@@ -25,21 +24,12 @@ def execute(project, *arguments, **keywords):
 
 
 def build(project, **keywords):
-    return start(SCRIPTS / "build.py", "--source", project, "--quiet", **keywords)
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory):
-    """The small project, executed and built."""
-    project = small_project.executed(tmp_path_factory.mktemp("sound") / "project")
-    status, text = builder.build(project, quiet=True)
-    assert status == 0, text
-    return project
+    return start(SCRIPTS / "build.py", "--source", project, **keywords)
 
 
 @pytest.fixture
-def project(sound, tmp_path):
-    return shutil.copytree(sound, tmp_path / "project")
+def project(small, tmp_path):
+    return shutil.copytree(small, tmp_path / "project")
 
 
 def store_other_outputs(project):
@@ -53,8 +43,9 @@ def store_other_outputs(project):
 # --- make execute -----------------------------------------------------------------------------------
 
 
-def test_execute_killed_at_random_moments(project, sound):
-    expected = contents(sound / "notebooks")
+@pytest.mark.attack
+def test_execute_killed_at_random_moments(project, small):
+    expected = contents(small / "notebooks")
     store_other_outputs(project)
     old = contents(project / "notebooks")
     for moment in moments(2, latest=5.0):
@@ -75,6 +66,7 @@ def test_execute_killed_at_random_moments(project, sound):
     assert contents(project / "notebooks") == expected
 
 
+@pytest.mark.attack
 def test_execute_on_a_full_disk(project):
     """The notebook with the picture is larger than the rest of the disk; the other is stored."""
     store_other_outputs(project)
@@ -91,19 +83,10 @@ def test_execute_on_a_full_disk(project):
     assert list((project / "notebooks").glob(".*")) == []
 
 
-def test_execute_where_nothing_may_be_written(project):
-    store_other_outputs(project)
-    before = contents(project / "notebooks")
-    with locked(project / "notebooks"):
-        status, text = finish(execute(project, preexec_fn=without_rights))
-    assert status == 1
-    assert text.count("cannot be written") == 2 and "Permission denied" in text and "Traceback" not in text
-    assert contents(project / "notebooks") == before
-
-
 # --- make book --------------------------------------------------------------------------------------
 
 
+@pytest.mark.attack
 def test_build_killed_at_random_moments(project):
     pages = project / "_build" / "html"
     before = contents(pages)
@@ -140,6 +123,7 @@ def test_pages_left_aside_are_put_back(tmp_path):
     assert (pages / "index.html").read_text() == "new" and os.listdir(tmp_path) == ["html"]
 
 
+@pytest.mark.attack
 def test_build_on_a_full_disk(project):
     before = contents(project / "_build")
     status, text = finish(build(project, preexec_fn=small_files_only(500_000)))
@@ -148,9 +132,3 @@ def test_build_on_a_full_disk(project):
     assert contents(project / "_build") == before
 
 
-def test_build_where_nothing_may_be_written(project):
-    before = contents(project / "_build")
-    with locked(project / "_build"):
-        status, text = finish(build(project, preexec_fn=without_rights))
-    assert status == 1 and "Permission denied" in text and "Traceback" not in text
-    assert contents(project / "_build") == before

@@ -1,158 +1,216 @@
-"""Random input in the live calculator finds nothing, and faults that are put in are found."""
+"""The live calculator under random input: what a reader types into its fields, or finds in an address.
+
+The page's own form and scripts run in Chromium, from a folder that holds nothing else. Each case fills every field, or
+sets the address, and reads what the page then shows. A case is wrong if the page throws an exception,
+shows a number that is none, infinite or negative, shows a bracket in the wrong order or rounded to the wrong side, takes
+a number that it must refuse, refuses one without saying so at its field, or shows any number before it is said how
+batches are drawn.
+"""
 
 import json
+import math
+import re
+from pathlib import Path
 
-import calculator_cases
+import notebook_tools as tools
 import pytest
 from hypothesis import given
-from property_cases import hostile
+from hypothesis import strategies as st
+from property_cases import hostile, logs
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
+# What is typed: `no_numbers` and `outside` must be refused, `edges` taken, and so every number in `ranges`.
+TYPED = json.loads(Path(__file__).with_name("calculator_input.json").read_text(encoding="utf-8"))
+FIELDS = TYPED["fields"]
+WHOLE = {"steps", "group", "batch", "records"}
+OTHERS = "|".join(("NaN", "Infinity", "undefined", "null", r"\[object"))
+
+# Fill the form (or set the address) and say what is shown.
+ASK = """async (cases) => {
+  const form = document.getElementById("calculator"), part = (name) => document.getElementById("calculator-" + name);
+  const shown = [];
+  for (const { fields, radios, address } of cases) {
+    window.thrown = [];
+    delete part("table").dataset.result;
+    if (address !== null) {
+      const moved = new Promise((done) => { addEventListener("hashchange", done, { once: true }); setTimeout(done, 50); });
+      location.hash = address;
+      await moved;
+    }
+    for (const [name, value] of Object.entries(radios)) for (const button of form.elements[name]) button.checked = button.value === value;
+    for (const [name, value] of Object.entries(fields)) form.elements[name].value = value;
+    if (address === null) form.dispatchEvent(new Event("submit", { cancelable: true }));
+    const state = {};
+    for (const input of form.querySelectorAll(".calculator-field input")) {
+      const hidden = input.closest(".calculator-field").hidden;
+      const error = part(input.name + "-error").textContent, marked = input.getAttribute("aria-invalid") === "true";
+      state[input.name] = { text: input.value, hidden, error, marked };
+    }
+    const texts = (table) => [...part(table).tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent));
+    const scheme = form.elements.scheme.value;
+    shown.push({ state, scheme, rows: texts("table"), schemes: texts("schemes"), answer: part("answer").textContent, python: part("python").textContent,
+      result: part("table").dataset.result || null, thrown: window.thrown });
+  }
+  return shown;
+}"""
+def page_of(folder):
+    """The form and the scripts of the book's page, in a file of their own."""
+    text = (tools.ROOT / "book" / "calculator.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```\{raw\} html\n(.*?)```", text, re.DOTALL)
+    watch = '<script>window.thrown = []; addEventListener("error", (event) => window.thrown.push(event.message));</script>'
+    html = "\n".join(blocks)
+    for name in re.findall(r"_static/live/(\w+\.js)", html):
+        (folder / name).write_bytes((tools.ROOT / "book" / "_live" / name).read_bytes())
+    html = html.replace("../_static/live/", "")
+    (folder / "page.html").write_text(
+        f'<!doctype html><meta charset="utf-8">{watch}\n{html}', encoding="utf-8"
+    )
 
 
 @pytest.fixture(scope="module")
 def page(chromium, tmp_path_factory):
     """The form and the scripts of the page, in a folder of their own."""
     folder = tmp_path_factory.mktemp("calculator")
-    calculator_cases.page_of(folder)
+    page_of(folder)
     page = chromium.new_page()
     page.goto((folder / "page.html").as_uri())
     yield page
     page.close()
 
 
-@pytest.fixture(scope="module")
-def accountant(chromium):
-    """An empty page with the accountant's scripts."""
-    page = chromium.new_page()
-    for name in calculator_cases.ACCOUNTANT:
-        page.add_script_tag(path=calculator_cases.ROOT / "book" / "_live" / name)
-    yield page
-    page.close()
+# --- cases -------------------------------------------------------------------------------------------------
 
 
-def shown(page, case):
-    [seen] = page.evaluate(calculator_cases.ASK, [case])
-    return seen
+def _valid(name):
+    value = logs(*TYPED["ranges"][name])
+    shown = value.map(lambda x: str(round(x))) if name in WHOLE else st.tuples(value, st.sampled_from(["r", ".3g", ".6e"])).map(_written)
+    return st.integers(0, 9).flatmap(lambda turn: st.sampled_from(TYPED["edges"][name]) if turn == 9 else shown)
 
 
-@hostile(150)
-@given(case=calculator_cases.cases())
-def test_any_input_is_answered_or_explained(page, case):
-    assert calculator_cases.judged(*case, shown(page, case[0])) is None
+def _written(value_and_form):
+    value, form = value_and_form
+    return repr(value) if form == "r" else format(value, form)
 
 
-@hostile(10)
-@given(case=calculator_cases.cases(addresses=False))
-def test_what_is_answered_meets_the_library(page, case):
-    seen = shown(page, case[0])
-    assert calculator_cases.judged(*case, seen) is None
-    assert not seen["result"] or calculator_cases.contradiction(seen) is None
-
-
-def test_the_plot_shows_numbers(page):
-    shown(page, RIGHT)
-    page.wait_for_selector("#calculator-points tbody td", state="attached", timeout=60_000)
-    page.wait_for_function(calculator_cases.DRAWN, timeout=60_000)
-    cells = page.evaluate(calculator_cases.PLOT)
-    assert cells and calculator_cases.plot_problem(cells) is None
-
-
-@hostile(40)
-@given(case=calculator_cases.questions())
-def test_the_accountant_meets_the_library(accountant, case):
-    [seen] = accountant.evaluate(calculator_cases.ASK_ACCOUNTANT, [case])
-    assert calculator_cases.false_answer(case, seen) is None
-
-
-FIELDS = {"sigma": "1", "q": "0.01", "batch": "100", "records": "10000", "steps": "2000", "group": "3", "delta": "1e-6", "epsilon": "2"}
-RIGHT = {"fields": FIELDS, "radios": {"unknown": "epsilon", "given": "sizes", "scheme": "poisson"}, "address": None}
-
-
-@pytest.fixture
-def bracketed(page):
-    """An answer with a bracket above 0, as it may be changed."""
-    seen = shown(page, RIGHT)
-    assert seen["result"] and calculator_cases.judged(RIGHT, [], seen) is None
-    return RIGHT, [], seen
-
-
-def changed(what, seen, bad):
-    found = json.loads(seen["result"])
-    if what == "exception":
-        seen["thrown"] = ["TypeError: x is undefined"]
-    elif what == "shown":
-        seen["answer"] = "ε ≤ NaN at δ = 1e-6"
-    elif what == "accepted":
-        bad.append("delta")
-    elif what == "bracket":
-        found["remove"]["lower"] = 2 * found["remove"]["upper"]
-    elif what == "is shown for":
-        found["remove"]["upper"] *= 1.01
-    elif what == "an open question":
-        seen["scheme"] = ""
-    elif what == "fixed":
-        found["rows"]["fixed"] = 1e9
-    elif what == "complaint":
-        seen["state"]["delta"] |= {
-            "error": f"must be y; got {seen['state']['delta']['text']}",
-            "marked": True,
-        }
-        bad.append("delta")
-    elif what == "the library says":
-        for side in ("remove", "add"):
-            found[side] = {"lower": 1e6, "upper": 1.1e6}
-    seen["result"] = json.dumps(found)
-
-
-@pytest.mark.parametrize(
-    "what",
-    [
-        "exception",
-        "shown",
-        "accepted",
-        "bracket",
-        "is shown for",
-        "complaint",
-        "an open question",
-        "fixed",
-    ],
+RADIOS = st.fixed_dictionaries(
+    {"unknown": st.sampled_from(["epsilon", "sigma"]), "given": st.sampled_from(["q", "sizes"]), "scheme": st.sampled_from(TYPED["schemes"])}
 )
-def test_a_fault_is_found(bracketed, what):
-    case, bad, seen = bracketed
-    changed(what, seen, bad)
-    assert what in calculator_cases.judged(case, bad, seen)
 
 
-def test_a_wrong_number_is_contradicted(bracketed):
-    _, bad, seen = bracketed
-    assert calculator_cases.contradiction(seen) is None
-    changed("the library says", seen, bad)
-    assert "the library says" in calculator_cases.contradiction(seen)
+@st.composite
+def cases(draw):
+    """({fields, radios, address}, names of the fields that must be refused, or None where nothing is known of them)."""
+    kind = draw(st.sampled_from(["right", "wrong", "address", "broken address"]))
+    if kind == "broken address":
+        return {"fields": {}, "radios": {}, "address": draw(st.sampled_from(TYPED["addresses"]))}, None
+    bad = draw(st.sets(st.sampled_from(FIELDS))) if kind == "wrong" else set()
+    wrong = lambda name: st.sampled_from(TYPED["no_numbers"] + TYPED["outside"][name])
+    fields = {name: draw(wrong(name) if name in bad else _valid(name)) for name in FIELDS}
+    radios = draw(RADIOS)
+    if kind == "address":
+        return {"fields": {}, "radios": {}, "address": "&".join(f"{name}={value}" for name, value in (radios | fields).items())}, None
+    return {"fields": fields, "radios": radios, "address": None}, sorted(bad)
 
 
-def test_a_plot_with_a_bad_number_is_found():
-    assert calculator_cases.plot_problem(["1", "0.5", "no bracket here"]) is None
-    for cell in ("NaN", "-1", "Infinity"):
-        assert cell in calculator_cases.plot_problem(["1", cell])
+@hostile(60)
+@given(case=cases())
+def test_any_input_is_answered_or_explained(page, case):
+    [seen] = page.evaluate(ASK, [case[0]])
+    assert judged(*case, seen) is None
 
 
-ANSWERS = {
-    "remove": ("200.0", "201.0", "the library says"),
-    "add": ("1.0", "1.1", "the library says"),
-    "lemma": ("0", "20.0", "does not meet the lemma"),
-    "noise": ("0", "0.3", "the library says"),
-}
+# --- judgement ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("question", ANSWERS)
-def test_a_wrong_answer_is_found(question):
-    case = {"scheme": "poisson", "question": question, "sigma": 1.0, "q": 0.01, "steps": 2000, "group": 4, "delta": 1e-6, "epsilon": 1.0}
-    lower, upper, words = ANSWERS[question]
-    seen = {"refused": None, "thrown": None, "lower": lower, "upper": upper}
-    assert words in calculator_cases.false_answer(case, seen)
-    right = {"remove": ("0", "15"), "add": ("0", "15"), "lemma": ("0", "28.4"), "noise": ("0", "100")}[question]
-    assert calculator_cases.false_answer(case, seen | {"lower": right[0], "upper": right[1]}) is None
-    assert calculator_cases.false_answer(case, seen | {"refused": "too many nodes"}) is None
-    for change, what in (({"upper": "NaN"}, "bracket"), ({"lower": "-0.05", "upper": "-0.049"}, "bracket"), ({"thrown": "TypeError"}, "exception")):
-        assert what in calculator_cases.false_answer(case, seen | change)
+def judged(case, bad, seen):
+    """What is wrong with what the page shows, or None."""
+    if seen["thrown"]:
+        return f"exception: {seen['thrown'][0]}"
+    visible = {name: field for name, field in seen["state"].items() if not field["hidden"]}
+    complaints = {name for name, field in visible.items() if field["error"]}
+    for name, field in seen["state"].items():
+        if bool(field["error"]) != field["marked"]:
+            return f"{name}: the mark and the message do not agree"
+        if field["error"] and (
+            field["hidden"]
+            or "must be" not in field["error"]
+            or (field["text"].strip() or "nothing") not in field["error"]
+        ):
+            return f"{name}: unclear message {field['error'][:100]!r}"
+    if bad is not None:
+        missed = [name for name in bad if name in visible and name not in complaints]
+        if missed:
+            return "accepted: " + ", ".join(f"{name} = {visible[name]['text'][:40]!r}" for name in missed)
+        if extra := complaints - set(bad) - {"records"}:
+            return f"refused, though allowed: {extra}"
+    if complaints or not seen["scheme"]:
+        said = "cannot be used" if complaints else "First say how batches are drawn"
+        silent = (
+            not seen["rows"]
+            and not seen["schemes"]
+            and not seen["python"]
+            and not seen["result"]
+            and said in seen["answer"]
+        )
+        return None if silent else "a complaint or an open question, and an answer too"
+    return _answer_problem(seen, visible)
+
+
+def _answer_problem(seen, visible):
+    texts = [
+        seen["answer"],
+        seen["python"],
+        *(text for row in seen["rows"] + seen["schemes"] for text in row),
+    ]
+    for text in texts:
+        if re.search(OTHERS, text):
+            return f"shown: {text[:120]!r}"
+    if seen["result"] is None:
+        return None if "No bracket closes" in seen["answer"] else f"no answer: {seen['answer'][:100]!r}"
+    found = json.loads(seen["result"])
+    if problem := _scheme_problem(seen, found["rows"]):
+        return problem
+    if seen["scheme"] == "bins":
+        bound = re.search(r"(?:ε ≤|multiplier) (\S+) ", seen["answer"])
+        value = found["rows"].get("known")
+        fine = "No bracket closes" in seen["answer"] if value is None else bound and float(bound[1]) >= value
+        return None if fine else f"{seen['answer'][:80]!r} for {value}"
+    if not 0 < found["sigma"] < math.inf:
+        return f"noise multiplier {found['sigma']!r}"
+    for side, row in zip(("remove", "add"), seen["rows"]):
+        bracket = found[side]
+        if "refused" in bracket:
+            if not bracket["refused"] or row[1] != "no bracket here":
+                return f"{side}: a refusal without a reason"
+            continue
+        if not (
+            bracket["lower"] is not None
+            and bracket["upper"] is not None
+            and 0 <= bracket["lower"] <= bracket["upper"]
+        ):
+            return f"{side}: bracket {bracket}"
+        low, high = map(float, row[1].split(" to "))
+        if not (0 <= low <= bracket["lower"] and bracket["upper"] <= high):
+            return f"{side}: {row[1]!r} is shown for {bracket}"
+    if "refused" in found["remove"]:
+        return None if "No bracket closes" in seen["answer"] else "a refusal that is not said"
+    bound = re.search(r"ε ≤ (\S+) at", seen["answer"])
+    return (
+        None
+        if bound and float(bound[1]) >= found["remove"]["upper"]
+        else f"{seen['answer'][:80]!r} for {found['remove']}"
+    )
+
+
+def _scheme_problem(seen, numbers):
+    """The table of all schemes: a row for each, its number rounded up."""
+    if len(seen["schemes"]) != 4:
+        return f"{len(seen['schemes'])} schemes"
+    for scheme, (_, text, _) in zip(("poisson", "fixed", "known"), seen["schemes"]):
+        value = numbers.get(scheme)
+        if value is None:
+            if text not in ("no bracket here", "needs B and n"):
+                return f"{scheme}: {text!r} without a number"
+        elif not 0 <= value <= float(text) < math.inf:
+            return f"{scheme}: {text!r} is shown for {value}"
+    return None

@@ -1,7 +1,6 @@
 """make matrix: it names the Pythons that are missing and fails, and tells a difference from none."""
 
 import copy
-import shutil
 import subprocess
 import sys
 
@@ -57,32 +56,6 @@ def test_differences_of_outputs_are_counted():
     number = next(n for n, cell in enumerate(cells) if n and any("text" in out for out in cell["outputs"]))
     next(out for out in cells[number]["outputs"] if "text" in out)["text"] = "something else\n"
     assert [found[0] for found in matrix.different_cells(other, stored)] == [number + 1]
-
-
-def test_no_output_depends_on_the_speed_of_the_machine(tmp_path):
-    """There is one numerical thread, as where outputs are stored."""
-    stored, here = tools.kernel_environment(), matrix.circumstances(tmp_path)
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        assert here[name] == stored[name]
-
-
-def test_outputs_are_compared_with_those_that_were_stored_at_the_start(tmp_path, monkeypatch):
-    """Somebody stores the notebook anew, without outputs, while its copy runs."""
-    notebook, folder = tmp_path / "notebooks" / CHAPTER.name, tmp_path / "run"
-    notebook.parent.mkdir()
-    folder.mkdir()
-    shutil.copy2(CHAPTER, notebook)
-
-    def instead_of_running(*command, **keywords):
-        emptied = tools.read(notebook)
-        for cell in tools.code_cells(emptied):
-            cell["outputs"] = []
-        tools.write(emptied, notebook)
-        return "1 2 3"
-
-    monkeypatch.setattr(matrix, "ROOT", tmp_path)
-    monkeypatch.setattr(matrix, "run", instead_of_running)
-    assert matrix.open_alone(notebook, "python", tmp_path, folder)["different cells"] == 0
 
 
 def test_every_supported_python_is_in_the_matrix():

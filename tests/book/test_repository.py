@@ -31,10 +31,6 @@ def test_files_speak_of_the_project_alone():
     assert not problems, "\n".join(problems)
 
 
-def test_the_lock_names_no_address():
-    assert "://" not in (tools.ROOT / "requirements.txt").read_text()
-
-
 def test_set_repository_changes_every_place(copy):
     old = repository(copy)[0]
     new = "https://github.com/someone-else/another.name"
@@ -51,14 +47,6 @@ def test_set_repository_leaves_outputs_current(copy):
     assert set(before) == {None}
     set_repository(copy, "https://github.com/someone/else")
     assert [stamps.stale_reason(path, copy) for path in tools.notebooks(copy)] == before
-
-
-def test_set_repository_and_back_restores_every_byte(copy):
-    before = {path: path.read_bytes() for path in text_files(copy)}
-    old = repository(copy)[0]
-    set_repository(copy, "https://github.com/" + "nobody/nothing")
-    set_repository(copy, old)
-    assert {path: path.read_bytes() for path in text_files(copy)} == before
 
 
 @pytest.mark.parametrize(

@@ -17,24 +17,6 @@ LETTERS = {
 }  # fmt: skip
 
 
-def cells(name, first):
-    """Rows of the tables of a page whose header begins with the given word."""
-    rows, inside = [], False
-    for line in (tools.ROOT / "book" / name).read_text(encoding="utf-8").splitlines():
-        row = (
-            [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
-            if line[:1] == "|"
-            else None
-        )
-        if row is None:
-            inside = False
-        elif row[0] == first:
-            inside = True
-        elif inside and not set(row[0]) <= set("-: "):
-            rows.append(row)
-    return rows
-
-
 def plain(text):
     """The words of a cell, without formulas, links and marks."""
     text = re.sub(r"\$[^$]*\$|\{[\w:]+\}`[^`]*`|\([^)]*\)", " ", text)
@@ -73,13 +55,6 @@ def test_no_page_loads_more_than_three_megabytes(html, chromium, address):
     assert not heavy, "\n".join(heavy)
 
 
-def test_a_heavy_page_is_seen(chromium, tmp_path):
-    (tmp_path / "page.html").write_text("<!doctype html><script src='large.js'></script>")
-    (tmp_path / "large.js").write_text("//" + "x" * int(MOST))
-    with checks.served(tmp_path) as where:
-        assert loaded(chromium, f"{where}/page.html") > MOST
-
-
 # --- search -----------------------------------------------------------------------------------------
 
 
@@ -112,7 +87,8 @@ def test_every_theorem_is_found_by_tag_and_words(search):
 
 
 def test_every_symbol_is_found_by_meaning_letter_and_name(search):
-    table = cells("notation.md", "Symbol")
+    text = (tools.ROOT / "book" / "notation.md").read_text(encoding="utf-8")
+    table = [cells for _, header, cells in index_checks.table_rows(text) if header[0] == "Symbol"]
     assert len(table) > 100
     problems = []
     for row in table:

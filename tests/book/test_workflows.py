@@ -25,16 +25,7 @@ def parsed(path):
 def findings(folder):
     """Exit status and report of zizmor, without a network."""
     program = Path(sys.executable).with_name("zizmor")
-    command = [
-        program,
-        "--offline",
-        "--no-progress",
-        "--persona",
-        "auditor",
-        "--format",
-        "plain",
-        str(folder),
-    ]
+    command = [program, *"--offline --no-progress --persona auditor --format plain".split(), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
@@ -98,22 +89,3 @@ def test_only_one_job_may_write_and_it_installs_nothing():
     assert len(commands) == 1 and commands[0].startswith("sh tools/push_site.sh ")
 
 
-FAULTS = {
-    "tag instead of a hash": (r"@[0-9a-f]{40} # (v\S+)", r"@\1"),
-    "hash without its version": (r" # v6\.0\.2", ""),
-    "all rights": (r"permissions: \{\}", "permissions: write-all"),
-    "no time limit": (r"    timeout-minutes: \d+\n", ""),
-    "kept credentials": ("persist-credentials: false", "persist-credentials: true"),
-    "text of a stranger in a command": ("run: make test", "run: make test ${{ github.head_ref }}"),
-    "a stranger's code with our rights": (r"pull_request:", "pull_request_target:"),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_seen(tmp_path, fault):
-    text, count = re.subn(*FAULTS[fault], (FOLDER / "test.yml").read_text())
-    assert count
-    path = tmp_path / ".github" / "workflows" / "test.yml"
-    path.parent.mkdir(parents=True)
-    path.write_text(text)
-    assert form_problems(path) or findings(path.parent)[0] != 0

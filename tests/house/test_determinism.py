@@ -15,7 +15,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def results(threads, workers):
     """{name: number} of another process."""
     environment = os.environ | dict.fromkeys(THREADS, str(threads)) | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, str(ROOT / "tests" / "determinism_cases.py"), str(workers)]
+    command = [sys.executable, str(ROOT / "tests" / "house" / "determinism_cases.py"), str(workers)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""A training run and a study, killed at any moment: nothing stored is broken, and the same call ends with the same result.
+"""A training run, killed at any moment: nothing stored is broken, and the same call ends with the same result.
 
 The programs are those of `fault_runs`, each in a process of its own. The moments are drawn at random, from a seed that is
 printed.
@@ -39,6 +39,7 @@ def trained(folder):
         return int({name: arrays[name] for name in arrays.files}["done"]) // 16
 
 
+@pytest.mark.attack
 def test_training_killed_full_locked_and_finished(tmp_path):
     folders = [tmp_path / name for name in ("whole", "killed")]
     for folder in folders:
@@ -70,23 +71,6 @@ def disk_full_and_locked(folder):
     assert "Traceback" not in text and state.read_bytes() == before
 
 
-def test_a_killed_study_finds_its_finished_settings(tmp_path):
-    """In one process or in two: what was finished is not computed again, and the numbers are the same."""
-    folders = [tmp_path / name for name in ("whole", "killed")]
-    for folder in folders:
-        folder.mkdir()
-    expected, folder = result("study", folders[0]), folders[1]
-    kill_midway("study", folder, 1)
-    kill_midway("study", folder, 2)
-    finished = len(list(folder.rglob("output.pkl")))
-    computed = fault_runs.steps(folder)
-    assert computed - 2 <= finished <= computed  # a kill may come before a result is stored
-    assert result("study", folder, "2") == expected
-    assert fault_runs.steps(folder) == computed + 6 - finished
-    assert result("study", folder) == expected
-    assert fault_runs.steps(folder) == computed + 6 - finished  # nothing is left to compute
-
-
 def test_a_folder_that_may_not_be_written_is_refused_before_any_work(tmp_path):
     with locked(tmp_path):
         status, text = finish(begin("training_run", tmp_path, preexec_fn=without_rights))
@@ -111,6 +95,7 @@ def whole(path):
         assert {int(arrays["done"])} == set(np.unique(arrays["values"]).astype(int))
 
 
+@pytest.mark.attack
 def test_killed_while_it_writes(tmp_path):
     draw = drawn()
     for _ in range(5):

@@ -2,13 +2,15 @@
 
 import importlib
 import re
+import tomllib
 from pathlib import Path
 
 from library_files import public_modules
 
 import dplib
 
-PAGE = (Path(__file__).resolve().parents[2] / "book" / "library.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "book" / "library.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -41,3 +43,13 @@ def test_every_name_on_the_page_exists():
 def test_every_module_is_on_the_page():
     missing = {name for name in public_modules() if f"`{name}`" not in PAGE}
     assert not missing, missing
+
+
+def test_the_floors_are_those_that_import_linter_checks():
+    """Room by room, from the top; the lowest layer is private."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    layers = [set(layer.split(" | ")) for layer in next(one["layers"] for one in contracts if one["id"] == "rooms")]
+    shown = {}
+    for floor, rooms in re.findall(r"^\| (\d) \| ([^|]*) \|", PAGE, re.MULTILINE):
+        shown.setdefault(int(floor), set()).update(re.findall(r"`dplib\.(\w+)`", rooms))
+    assert [shown[floor] for floor in sorted(shown, reverse=True)] == layers[:-1]

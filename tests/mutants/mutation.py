@@ -2,7 +2,7 @@
 
     python -m tools mutation                        all whose result is not known
     python -m tools mutation dangerous [NAME …]     the list of tests/mutants/mutants.py, each against its tests
-    python -m tools mutation statements [TAG …]     the table of tests/mutants/statement_mutants.py; tags, or words in names of tests
+    python -m tools mutation statements [TAG …]     the table of tests/mutants/statement_mutants.json; tags, or words in names of tests
 
 A dangerous mutant is one module of dplib with one place changed; it takes the place of that module. A false statement is the
 text of one function changed (of the test that the theorem index names, of a helper beside it, or of the library), put in the place
@@ -373,7 +373,7 @@ def problems(index=None, table=None, results=None):
     found = [f"{test}: in the table, but not in the index" for test in table if test not in index]
     for test, tags in index.items():
         if not table.get(test):
-            found.append(f"{test} ({', '.join(tags)}): no mutation in tests/mutants/statement_mutants.py")
+            found.append(f"{test} ({', '.join(tags)}): no mutation in tests/mutants/statement_mutants.json")
         for mutation in table.get(test, ()):
             try:
                 key = statement_digest(test, mutation)
@@ -423,7 +423,7 @@ def main():
     parser.add_argument("--fresh", action="store_true", help="run again what is known")
     arguments = parser.parse_args()
     os.chdir(ROOT)
-    sys.path[:0] = [str(ROOT / path) for path in (".", "tests/book", "tests/mutants", "tests", "_ext", "tools")]
+    sys.path[:0] = [str(ROOT / path) for path in (".", "tests/book", "tests/mutants", "tests", "book/_ext", "tools")]
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     # Imported once, inherited by every fork.
     for name in ("hypothesis", "pytest", "scipy.integrate", "scipy.optimize", "scipy.special", "scipy.stats"):

@@ -176,15 +176,3 @@ def write(name, meta, values):
     head = json.dumps(meta, indent=1)
     path.write_text('{\n"meta": ' + head + ',\n"values": [\n' + rows + "\n]\n}\n")
     print("wrote", path.name, len(values), "values")
-
-
-def read_part(name):
-    path = pathlib.Path(__file__).resolve().parent / "parts" / name
-    return json.loads(path.read_text()) if path.exists() else []
-
-
-def write_part(name, values):
-    path = pathlib.Path(__file__).resolve().parent / "parts" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(values, indent=0) + "\n")
-    print("part", name, len(values), flush=True)

@@ -83,6 +83,7 @@ def test_what_stood_in_a_place_is_told_without_names():
     assert "Half" in ast.unparse(tree) and "max(x + 1.5, 2)" in ast.unparse(tree)
 
 
+@pytest.mark.attack
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 def test_a_run_tells_killed_from_survived(tmp_path):
     """In a fresh interpreter, where dplib has not been imported before the fork."""
@@ -114,7 +115,7 @@ def test_a_new_row_needs_a_mutation():
     new = "tests/statements/test_field_statements.py::test_hockey_stick_is_the_best_event"
     table = {test: found for test, found in MUTANTS.items() if test != new}
     found = set(mutation.problems(table=table)) - set(mutation.problems())
-    assert found == {f"{new} (C-1): no mutation in tests/mutants/statement_mutants.py"}
+    assert found == {f"{new} (C-1): no mutation in tests/mutants/statement_mutants.json"}
 
 
 def test_what_was_not_run_or_survived_is_told():
@@ -150,6 +151,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.attack
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 def test_some_mutations_live():
     """In a fresh interpreter: killed ones of the table, a weaker statement, an error, a function of the library."""

@@ -1,4 +1,4 @@
-"""Long computations that can be resumed, to be killed: `python tests/fault_runs.py RUN FOLDER [JOBS]`.
+"""Long computations that can be resumed, to be killed: `python tests/house/fault_runs.py RUN FOLDER`.
 
 State goes to FOLDER/state..., a line for each step that was computed to FOLDER/log, the result to FOLDER/result.
 Some seconds of one core each.
@@ -10,11 +10,10 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
-import study as script  # noqa: E402
 
 from dplib import batching, matrices, training  # noqa: E402
 from dplib._base import checkpoints as _progress  # noqa: E402
@@ -75,25 +74,6 @@ def training_run():
     return digest(*jax.tree.leaves(found.params), found.history)
 
 
-def encoder_task(setting):
-    found = script.encoder_task(setting)
-    note()
-    return found
-
-
-def study(jobs="1"):
-    """Six encoders by the script of `make study`, with settings of its own."""
-    script.STATE = script.RESULTS = script.ROOT = FOLDER
-    place = {"task": "optimised", "family": "toeplitz", "buffers": None, "keep": False, "batches_per_epoch": 16}
-    wanted = [place | {"epochs": 4 + n, "epsilon": 2.0} for n in range(6)]
-    parts = [("first", wanted[:3]), ("second", wanted[3:])]
-    script.STUDIES = {"state": (script.ABOUT, {}, lambda: parts, encoder_task)}
-    sys.argv = ["study.py", "--jobs", jobs]
-    if script.main():
-        sys.exit(1)
-    return (FOLDER / "state.json").read_text()
-
-
 def checkpoints():
     """Nothing but writing: most kills hit it."""
     kept = _progress.Checkpoint(FOLDER / "state.npz", name="checkpoints")
@@ -103,10 +83,10 @@ def checkpoints():
         kept.save(done=number, values=np.full(10**6, number))
 
 
-def main(name, _, *options):
-    run = {function.__name__: function for function in (training_run, study, checkpoints)}[name]
+def main(name, _):
+    run = {function.__name__: function for function in (training_run, checkpoints)}[name]
     try:
-        result = run(*options)
+        result = run()
     except (OSError, ValueError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1

@@ -16,7 +16,7 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 from tags_in_search import TAG, row_anchor
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "tools"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
 from library_files import PACKAGE, public_modules  # noqa: E402
 
 TAGGED = re.compile(rf"\[({TAG.pattern})\]")
