@@ -134,7 +134,7 @@ def optimize(
     Both directions: remove is the larger one [C-9m]. Raises ValueError or TypeError on bad input.
     Cost: b = 128, n = 2,048: a few seconds; memory O(n + b^2), for arrays O(n^2).
     """
-    epsilon, delta = _epsilon(epsilon), check.delta(delta)
+    epsilon, delta = _target(epsilon, delta)
     b, epochs = _scheme(batches_per_epoch, epochs)
     lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
     most_steps = check.whole("most_steps", most_steps, at_least=1)
@@ -146,14 +146,12 @@ def optimize(
     problem = _Problem(family, goal, b, noise)
     x = _descend(problem, most_steps)
     encoder = family.encoder(x)
-    return validated(
+    return _validated(
         encoder,
-        encoder.coefficients if hasattr(encoder, "coefficients") else encoder.array,
         objective,
-        epsilon=epsilon,
-        delta=delta,
-        batches_per_epoch=b,
-        epochs=epochs,
+        epsilon,
+        delta,
+        b,
         history=np.array(problem.history).reshape(-1, 2),
         parameters=x if callable(encoder_family) else None,
         start=None if noise.log_sigma is None else math.exp(noise.log_sigma),
@@ -161,38 +159,17 @@ def optimize(
     )
 
 
-def validated(
-    encoder,
-    table,
-    objective,
-    *,
-    epsilon,
-    delta,
-    batches_per_epoch,
-    epochs,
-    history,
-    parameters=None,
-    start=None,
-    seed=0,
-):
-    """`Optimized` for an encoder that somebody found: its noise multiplier and objective from fresh lines.
-
-    table : what the encoder is made from, coefficients (n,) or array (n, n), entries at least 0. start : None, or about
-        the noise multiplier. Others as for `optimize`.
-    """
-    epsilon, delta, table = _epsilon(epsilon), check.delta(delta), _table(table)
-    b, epochs = _scheme(batches_per_epoch, epochs)
-    if len(table) != b * epochs:
-        raise ValueError(f"table must have batches_per_epoch * epochs = {b * epochs} rows; got {len(table)}")
-    seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
+def _validated(encoder, objective, epsilon, delta, batches, history, parameters=None, start=None, seed=0):
+    """`Optimized` for what an optimiser found: noise multiplier and objective from fresh lines; start : about the former."""
+    table = encoder.coefficients if hasattr(encoder, "coefficients") else encoder.array
     goal = objectives.make(objective)
     sigma, error = importance_sampling.solve_scale(
-        slopes.gram(table, b), epsilon, delta, "remove",
+        slopes.gram(table, batches), epsilon, delta, "remove",
         seed=2**62 + seed, relative_error=_VALIDATION, start=start,
     )  # fmt: skip
     error = abs(goal.noise_slope(table, sigma)) * error / sigma
     value = Objective(goal.value(table, sigma), error)
-    return Optimized(encoder, sigma, value, history, b, epochs, parameters)
+    return Optimized(encoder, sigma, value, history, batches, encoder.columns // batches, parameters)
 
 
 def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0):
@@ -211,11 +188,8 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0
     >>> bool(noise > 1 and slope[1] > 0)
     True
     """
-    epsilon, delta = _epsilon(epsilon), check.delta(delta)
-    table = _table(table)
-    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
-    if len(table) % b:
-        raise ValueError(f"table must have a multiple of batches_per_epoch ({b}) rows; got {len(table)}")
+    epsilon, delta = _target(epsilon, delta)
+    table, b = _table(table, batches_per_epoch)
     lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
     seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
     gram = slopes.gram(table, b)
@@ -226,12 +200,12 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0
     return sigma, sigma * _log_slope(table, gram, weights)
 
 
-def _epsilon(value):
-    return check.real("epsilon", value, above=0, at_most=1e6)
+def _target(epsilon, delta):
+    return check.real("epsilon", epsilon, above=0, at_most=1e6), check.delta(delta)
 
 
-def _table(values):
-    """Toeplitz coefficients, or a triangular array, checked."""
+def _table(values, batches_per_epoch):
+    """(Toeplitz coefficients or a triangular array, batches per epoch), checked."""
     try:
         flat = np.ndim(values) < 2
     except ValueError:  # rows of different lengths
@@ -246,7 +220,10 @@ def _table(values):
         raise ValueError(
             f"table must start with a coefficient, or have a diagonal, above 0; got {float(diagonal.min())!r}"
         )
-    return table
+    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
+    if len(table) % b:
+        raise ValueError(f"table must have a multiple of batches_per_epoch ({b}) rows; got {len(table)}")
+    return table, b
 
 
 def _scheme(batches_per_epoch, epochs):

@@ -18,6 +18,11 @@ _WORST = 1e3  # log of an error beyond the range of floats
 _SHARPNESS = 200  # of the smooth largest row: at most log(n) / 400 above the largest one
 
 
+def encoder(table):
+    """The encoder of `dplib.matrices` that a table describes."""
+    return matrices.toeplitz(table) if table.ndim == 1 else matrices.dense(table)
+
+
 def mode(coefficients, batches):
     """Mode 0 of balls in bins, m_0[t] = c[t] + m_0[t - b]; mode i is the same, delayed by i rounds [N-3.2]."""
     return np.cumsum(coefficients.reshape(-1, batches), axis=0).ravel()
@@ -25,8 +30,7 @@ def mode(coefficients, batches):
 
 def gram(table, batches):
     """Inner products of the modes, shape (b, b), for entries of at least 0 [N-3.2]."""
-    encoder = matrices.toeplitz(table) if table.ndim == 1 else matrices.dense(table)
-    return _bins.gram(encoder, batches, len(table) // batches)
+    return _bins.gram(encoder(table), batches, len(table) // batches)
 
 
 def gram_slope(table, weights):

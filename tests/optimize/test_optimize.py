@@ -340,14 +340,6 @@ def test_bad_input(changes, message):
         optimize.optimize(**arguments)
 
 
-def test_what_is_validated_must_fit():
-    with pytest.raises(ValueError, match="table must have batches_per_epoch"):
-        optimize.validated(
-            matrices.identity(4), [1.0, 0.0, 0.0, 0.0], "rmse",
-            epsilon=1.0, delta=1e-2, batches_per_epoch=2, epochs=3, history=np.empty((0, 2)),
-        )  # fmt: skip
-
-
 @pytest.mark.parametrize(
     "changes, message",
     [
