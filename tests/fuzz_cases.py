@@ -209,7 +209,6 @@ ARGUMENTS = {
     "mu": SIGMA,
     "n": whole(1, 500),
     "name": one_of(*studies.names()),
-    "noise_memory": one_of("keep", "recompute"),
     "noise_multiplier": SIGMA,
     "non_adaptive": one_of(False, True),
     "order": mostly(logs(1.01, 1e4), 1 + 1e-12),

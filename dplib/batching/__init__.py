@@ -146,7 +146,7 @@ def balls_in_bins(records, batches_per_epoch, epochs, rng, streaming=False) -> l
     >>> batching.participation(rounds, records=6).sum(axis=0).tolist()
     [3, 3, 3, 3, 3, 3]
     """
-    n, b, epochs = _bins(records, batches_per_epoch, epochs)
+    n, b, epochs = _epochs(records, batches_per_epoch, epochs, may_be_empty=True)
     rng = _generator(rng)
     if check.flag("streaming", streaming):
         sizes = rng.multinomial(n, np.full(b, 1 / b))
@@ -235,7 +235,7 @@ def balls_in_bins_stream(records, batches_per_epoch, epochs, *, seed=None) -> st
     `.padded(size)` is the practical variant of the source: pad or cut every batch to one size, divide by a
     constant. The cut is not free [E-20]: take the size that `padded()` chooses by itself.
     """
-    n, b, epochs = _bins(records, batches_per_epoch, epochs)
+    n, b, epochs = _epochs(records, batches_per_epoch, epochs, may_be_empty=True)
     return _made(streams.BallsInBins, n, _rounds(b, epochs), seed, b)
 
 
@@ -284,15 +284,10 @@ def _size(records, rounds):
     return n, T
 
 
-def _epochs(records, batches_per_epoch, epochs):
+def _epochs(records, batches_per_epoch, epochs, may_be_empty=False):
     n = _records(records)
-    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=n)
-    return n, b, check.whole("epochs", epochs, at_least=1, at_most=_MOST_ROUNDS)
-
-
-def _bins(records, batches_per_epoch, epochs):
-    n = _records(records)
-    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=_MOST_ROUNDS)
+    most = _MOST_ROUNDS if may_be_empty else n
+    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=most)
     return n, b, check.whole("epochs", epochs, at_least=1, at_most=_MOST_ROUNDS)
 
 

@@ -31,7 +31,7 @@ import math
 import numpy as np
 
 from .._base import validate as check
-from .._base.lazy_scipy import special
+from .._base.lazy_scipy import optimize, special
 from ..gaussian import LOG_SQRT_2PI, TAIL_ERROR, log_tail_difference
 
 _LARGEST_EPSILON = 1e6
@@ -172,13 +172,14 @@ def peak_probability(epsilon, delta):
     """
     epsilon = check.real("epsilon", epsilon, at_least=0, at_most=_LARGEST_EPSILON)
     delta = check.real("delta", delta, at_least=_SMALLEST_PROBABILITY, below=1)
-    low, high = math.log(delta), 0.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        q = np.array(math.exp(middle))
-        above = math.log(delta) < middle + math.log(max(_boundary(_unsampled(epsilon, q), "exact"), 1e-300))
-        low, high = (low, middle) if above else (middle, high)
-    return math.exp(high)
+
+    def excess(log_q):
+        boundary = _boundary(_unsampled(epsilon, np.array(math.exp(log_q))), "exact")
+        return log_q + math.log(max(boundary, 1e-300)) - math.log(delta)
+
+    if excess(0.0) <= 0:
+        return 1.0
+    return math.exp(optimize.brentq(excess, math.log(delta), 0.0, xtol=1e-12))
 
 
 def sharp_constant(condition="threshold"):

@@ -73,10 +73,7 @@ def toeplitz(coefficients, signed=False) -> Toeplitz:
     signed : whether the others may be below 0 [N-K]. Only `BallsInBins`, utility and noise take such encoders.
     Raises ValueError or TypeError on anything else.
     """
-    if check.flag("signed", signed):
-        return SignedToeplitz(coefficients)
-    _check_signs("coefficients", "be", coefficients)
-    return Toeplitz(coefficients)
+    return (SignedToeplitz if check.flag("signed", signed) else Toeplitz)(coefficients)
 
 
 def optimal_counting(n, bands=None) -> Toeplitz:
@@ -148,10 +145,7 @@ def dense(array, row_rounds=None, signed=False) -> Dense:
 
     Raises ValueError or TypeError on anything else. Memory and time are those of dense matrices.
     """
-    if check.flag("signed", signed):
-        return SignedDense(array, row_rounds)
-    _check_signs("array", "have entries", array)
-    return Dense(array, row_rounds)
+    return (SignedDense if check.flag("signed", signed) else Dense)(array, row_rounds)
 
 
 def prefix_sums(n):
@@ -181,16 +175,3 @@ def noise_stream(encoder, shape, noise_multiplier, seed, estimate="dyadic") -> N
     if estimate != "dyadic" and not isinstance(encoder, Tree):
         raise ValueError(f"estimate must be 'dyadic' for an encoder that is no tree; got {estimate!r}")
     return NoiseStream(encoder._recursion(shape, estimate), encoder.columns, shape, sigma, seed)
-
-
-def _check_signs(name, words, values):
-    """Refuse entries below 0, and say how they are allowed. What is no array of numbers is refused elsewhere."""
-    try:
-        values = np.asarray(values, float)
-    except (TypeError, ValueError, OverflowError):
-        return
-    if np.any(values < 0):
-        raise ValueError(
-            f"{name} must {words} at least 0; got {float(values[values < 0][0])!r} "
-            "(signed=True lifts this, for balls in bins)"
-        )

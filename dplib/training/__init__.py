@@ -74,7 +74,6 @@ class Config:
         of records: with adjacency "zero-out" only. The size that was drawn is secret and cannot be asked for.
     adjacency : "add-remove" (neighbours have one record more or less) or "zero-out" (the record's gradients are 0).
     microbatch : per-example gradients held at a time, at least 1; None: what fits into a cache, or 1 GiB on a device.
-    noise_memory : "keep", or "recompute" to draw the past noise of a Toeplitz encoder again in each round.
     """
 
     noise_multiplier: float
@@ -85,16 +84,13 @@ class Config:
     learning_rate: object = 0.1
     momentum: float = 0.0
     optimizer: object = None
-    divisor: float | None = None
     microbatch: int | None = None
-    noise_memory: str = "keep"
 
     def __post_init__(self):
         check.real("noise_multiplier", self.noise_multiplier, at_least=0, at_most=1e100)
         check.real("clip_norm", self.clip_norm, at_least=1e-100, at_most=1e100)
         if self.encoder is not None:
-            noise.plan(self.encoder, self.noise_memory)
-        check.choice("noise_memory", self.noise_memory, noise.MEMORY)
+            noise.plan(self.encoder)
         if not callable(self.learning_rate):
             rates, _ = check.grid("learning_rate", self.learning_rate)
             if rates.ndim > 1 or rates.size == 0 or np.any(rates <= 0):
@@ -264,13 +260,13 @@ def train(
     return Trained(state[0], rounds, history, config.adjacency, divisor, guarantee)
 
 
-def correlated_noise(encoder, standard_deviation, *, seed=None, noise_memory="keep"):
+def correlated_noise(encoder, standard_deviation, *, seed=None):
     """The noise as an `optax.GradientTransformation`: adds (C^-1 z)_t to the sums of round t.
 
     Parameters
     ----------
     encoder : square encoder of `dplib.matrices`. standard_deviation : of every entry of z, sigma * clip_norm.
-    seed : whole number at least 0, with a `SeededNoiseWarning`; None for fresh entropy. noise_memory : as in `Config`.
+    seed : whole number at least 0, with a `SeededNoiseWarning`; None for fresh entropy.
 
     To be applied to *sums* of clipped gradients, before any optimiser; it must not be used for more rounds than the
     encoder has columns. What divides the noisy sums afterwards must be a constant of the configuration: a divisor that
@@ -289,7 +285,7 @@ def correlated_noise(encoder, standard_deviation, *, seed=None, noise_memory="ke
     import jax.numpy as jnp
     import optax
 
-    kind, arrays = noise.plan(encoder, noise_memory)
+    kind, arrays = noise.plan(encoder)
     deviation = check.real("standard_deviation", standard_deviation, at_least=0, at_most=1e100)
     seed = _seed(seed)
     key = noise.key_of(seed)
@@ -305,12 +301,12 @@ def correlated_noise(encoder, standard_deviation, *, seed=None, noise_memory="ke
     return optax.GradientTransformation(init, update)
 
 
-def memory_rows(encoder, noise_memory="keep") -> int:
+def memory_rows(encoder) -> int:
     """Copies of the parameters that the noise of an encoder keeps: buffers, bands - 1, or all rounds.
 
-    encoder : square encoder of `dplib.matrices`. noise_memory : "keep" or "recompute".
+    encoder : square encoder of `dplib.matrices`.
     """
-    return noise.plan(encoder, noise_memory)[0].rows
+    return noise.plan(encoder)[0].rows
 
 
 # ------------------------------------------------------------------------- the compiled round
@@ -381,7 +377,7 @@ def _plan(config, rounds):
         raise ValueError(
             f"encoder must have a column for each of {rounds} rounds; got {config.encoder.columns}"
         )
-    return noise.plan(config.encoder, config.noise_memory)
+    return noise.plan(config.encoder)
 
 
 def _rates(config, rounds):

@@ -193,7 +193,6 @@ TRAINING = [
             "optimizer": [(v, TypeError, ("optax", repr(v))) for v in ("adam", 1.0, True)],
             "divisor": POSITIVE + [("expected-size", ValueError, ("add-remove", "zero-out", "expected-size"))],
             "microbatch": [row for row in FROM_ONE if row[0] is not None],
-            "noise_memory": one_of("keep", "recompute"),
         },
     ),
     (
@@ -203,13 +202,12 @@ TRAINING = [
             "encoder": ENCODER,
             "standard_deviation": NON_NEGATIVE,
             "seed": SEED,
-            "noise_memory": one_of("keep", "recompute"),
         },
     ),
     (
         training.memory_rows,
         {"encoder": matrices.identity(3)},
-        {"encoder": ENCODER, "noise_memory": one_of("keep", "recompute")},
+        {"encoder": ENCODER},
     ),
     (
         audit.epsilon_lower_bound,

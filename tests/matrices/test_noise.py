@@ -150,7 +150,7 @@ def test_a_state_of_another_stream_is_refused():
     ]:
         with pytest.raises((TypeError, ValueError), match=f"state must .*{words}"):
             other.restore(state)
-    for bad in (None, {}, {**state, "round": 99}, {k: v for k, v in state.items() if k != "past"}):
+    for bad in (None, {}, {**state, "round": 99}, {k: v for k, v in state.items() if k != "memory"}):
         with pytest.raises((TypeError, ValueError), match="^state"):
             stream.restore(bad)
     causal = matrices.noise_stream(TREE, (2,), 1.0, 0, "causal")

@@ -36,18 +36,6 @@ def test_errors_are_row_norms_of_the_decoder(encoder):
     assert utility.largest_error(encoder, 2.5) == pytest.approx(2.5 * np.max(norms), rel=1e-11)
 
 
-@each
-def test_a_workload_of_ones_own(encoder):
-    if encoder.columns > 100:
-        return
-    means = np.tri(encoder.columns) / np.arange(1, encoder.columns + 1)[:, None]
-    own = utility.deviations(encoder, workload=means)
-    assert own * np.arange(1, encoder.columns + 1) == pytest.approx(utility.deviations(encoder), rel=1e-11)
-    assert utility.rmse(encoder, workload=[np.ones(encoder.columns)]) == pytest.approx(
-        utility.deviations(encoder)[-1], rel=1e-11
-    )
-
-
 def test_the_error_is_the_one_that_a_simulation_finds():
     """[N-RMSE] 20,000 runs of the noise of each prefix sum, 4 standard errors."""
     runs = 20_000
@@ -118,7 +106,6 @@ def test_errors_whose_squares_leave_the_range_of_floats():
     for encoder in (beyond, matrices.dense(beyond.entries())):
         with pytest.raises(ValueError, match="encoder must have an inverse within the range of floats"):
             utility.rmse(encoder)
-    assert utility.rmse(growing, workload=np.zeros((1, 600))) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -132,11 +119,6 @@ def test_errors_whose_squares_leave_the_range_of_floats():
         ({"decoder": "dyadic"}, ValueError, "decoder must be 'pseudo-inverse' for this encoder, which is no tree; got 'dyadic'"),
         ({"encoder": ENCODERS["tall"], "decoder": "causal"}, ValueError, "decoder must be 'pseudo-inverse' for this encoder"),
         ({"encoder": matrices.dense(np.triu(np.ones((2, 2))), [1, 1]), "decoder": "causal"}, ValueError, "decoder must be 'pseudo-inverse' for"),
-        ({"workload": np.ones((2, 7))}, ValueError, r"workload must have one column for each round \(8\); got 7"),
-        ({"workload": [1.0] * 8}, ValueError, "workload must be a rectangular table"),
-        ({"encoder": matrices.identity(2**15), "workload": np.ones((1, 2**15))}, ValueError, "encoder must have at most"),
-        ({"workload": "A"}, TypeError, "workload must be a rectangular table"),
-        ({"workload": np.eye(8), "decoder": "causal"}, ValueError, "decoder must be 'pseudo-inverse' with a workload"),
         ({"encoder": matrices.dense(np.ones((1, 2)), [1])}, ValueError, "array must have full column rank"),
     ],
 )  # fmt: skip

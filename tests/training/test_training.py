@@ -28,24 +28,22 @@ RNG = np.random.default_rng(1)
 TRIANGLE = np.tril(RNG.uniform(0.1, 0.5, (ROUNDS, ROUNDS)), -1) + np.diag(RNG.uniform(1, 2, ROUNDS))
 SIGNED = np.concatenate([[2.0], 0.3 * RNG.standard_normal(ROUNDS - 1)])
 
-# (encoder, how its noise is kept, copies of the parameters)
+# (encoder, copies of the parameters)
 ENCODERS = {
-    "identity": (matrices.identity(ROUNDS), "keep", 0),
-    "scaled identity": (matrices.toeplitz(2.5 * np.eye(ROUNDS)[0]), "keep", 0),
-    "banded": (matrices.optimal_counting(ROUNDS, 5), "keep", 4),
-    "two bands": (matrices.optimal_counting(ROUNDS, 2), "keep", 1),
-    "toeplitz": (matrices.optimal_counting(ROUNDS), "keep", ROUNDS - 1),
-    "signed": (matrices.toeplitz(SIGNED, signed=True), "keep", ROUNDS - 1),
-    "buffers": (matrices.buffered_linear_toeplitz(ROUNDS, SCALE, DECAY), "keep", 4),
-    "dense": (matrices.dense(TRIANGLE), "keep", ROUNDS),
-    "recomputed": (matrices.optimal_counting(ROUNDS), "recompute", 0),
-    "recomputed buffers": (matrices.buffered_linear_toeplitz(ROUNDS, SCALE, DECAY), "recompute", 0),
+    "identity": (matrices.identity(ROUNDS), 0),
+    "scaled identity": (matrices.toeplitz(2.5 * np.eye(ROUNDS)[0]), 0),
+    "banded": (matrices.optimal_counting(ROUNDS, 5), 4),
+    "two bands": (matrices.optimal_counting(ROUNDS, 2), 1),
+    "toeplitz": (matrices.optimal_counting(ROUNDS), ROUNDS - 1),
+    "signed": (matrices.toeplitz(SIGNED, signed=True), ROUNDS - 1),
+    "buffers": (matrices.buffered_linear_toeplitz(ROUNDS, SCALE, DECAY), 4),
+    "dense": (matrices.dense(TRIANGLE), ROUNDS),
 }
 
 
-def noise_of(encoder, memory, coordinates, seed=0, rounds=ROUNDS, deviation=1.0):
+def noise_of(encoder, coordinates, seed=0, rounds=ROUNDS, deviation=1.0):
     """The noise of all rounds, shape (rounds, coordinates), through the public transform."""
-    transform = correlated_noise(encoder, deviation, seed=seed, noise_memory=memory)
+    transform = correlated_noise(encoder, deviation, seed=seed)
     nothing = {"w": jnp.zeros(coordinates)}
 
     def one(state, _):
@@ -63,13 +61,10 @@ def noise_of(encoder, memory, coordinates, seed=0, rounds=ROUNDS, deviation=1.0)
 @pytest.mark.parametrize("name", ENCODERS)
 def test_basis_vectors_give_the_inverse_exactly(name):
     """Fed with z_t = e_t the recursion returns the rows of C^-1, to the accuracy of 32-bit floats."""
-    encoder, memory, rows = ENCODERS[name]
-    kind, arrays = noise.plan(encoder, memory)
-    assert kind.rows == memory_rows(encoder, memory) == rows
+    encoder, rows = ENCODERS[name]
+    kind, arrays = noise.plan(encoder)
+    assert kind.rows == memory_rows(encoder) == rows
     inverse = np.linalg.inv(encoder.entries())
-    if memory == "recompute":
-        assert np.allclose(arrays["inverse"], inverse[:, 0], rtol=0, atol=1e-12)
-        return
     state = noise.start(kind, jnp.zeros(ROUNDS))
     held = sum(leaf.size for leaf in jax.tree.leaves(state))
     assert held == rows * ROUNDS  # copies of the parameters, no more
@@ -84,15 +79,15 @@ def test_basis_vectors_give_the_inverse_exactly(name):
 
 @functools.cache
 def plain():
-    return noise_of(matrices.identity(ROUNDS), "keep", 40_000, seed=3)
+    return noise_of(matrices.identity(ROUNDS), 40_000, seed=3)
 
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_simulated_noise_has_the_stated_covariance(name):
     """Sigma^2 C^-1 C^-T over rounds, each entry within five standard errors; independent between coordinates."""
-    encoder, memory, _ = ENCODERS[name]
+    encoder, _ = ENCODERS[name]
     coordinates, sigma = 40_000, 1.7
-    w = noise_of(encoder, memory, coordinates, seed=3, deviation=sigma)
+    w = noise_of(encoder, coordinates, seed=3, deviation=sigma)
     inverse = np.linalg.inv(encoder.entries())
     truth = sigma**2 * inverse @ inverse.T
     error = np.sqrt((truth**2 + np.outer(np.diag(truth), np.diag(truth))) / coordinates)
@@ -107,29 +102,22 @@ def test_simulated_noise_has_the_stated_covariance(name):
     assert np.max(np.abs(w @ w.T / coordinates - 1.05**2 * truth) / error) > 5
 
 
-def test_recomputed_noise_is_the_kept_noise():
-    for name in ("recomputed", "recomputed buffers"):
-        encoder = ENCODERS[name][0]
-        kept, again = noise_of(encoder, "keep", 50, seed=4), noise_of(encoder, "recompute", 50, seed=4)
-        assert np.abs(kept - again).max() < 2e-5
-
-
 def test_long_recursions_stay_accurate():
     """2,048 rounds in 32-bit floats against the 64-bit solution."""
     n = 2048
-    z = noise_of(matrices.identity(n), "keep", 8, seed=5, rounds=n)
+    z = noise_of(matrices.identity(n), 8, seed=5, rounds=n)
     for encoder in (matrices.buffered_linear_toeplitz(n, SCALE, DECAY), matrices.optimal_counting(n, 64)):
-        w = noise_of(encoder, "keep", 8, seed=5, rounds=n)
+        w = noise_of(encoder, 8, seed=5, rounds=n)
         assert np.abs(w - encoder.solve(z)).max() < 2e-5 * np.abs(w).max()
 
 
 def test_seeds_and_rounds_are_independent_streams():
     encoder = matrices.identity(4)
-    a, b, c = (noise_of(encoder, "keep", 20_000, seed=s, rounds=4) for s in (1, 1, 2**100))
+    a, b, c = (noise_of(encoder, 20_000, seed=s, rounds=4) for s in (1, 1, 2**100))
     assert np.array_equal(a, b)
     stacked = np.concatenate([a, c])
     assert np.abs(np.corrcoef(stacked) - np.eye(8)).max() < 5 / math.sqrt(20_000)
-    fresh = [noise_of(encoder, "keep", 4, seed=None, rounds=1) for _ in range(2)]
+    fresh = [noise_of(encoder, 4, seed=None, rounds=1) for _ in range(2)]
     assert not np.array_equal(*fresh)
 
 
@@ -492,12 +480,6 @@ def test_bad_arguments_of_train_are_named():
         ({"clip_norm": math.nan}, ValueError, "clip_norm"),
         ({"encoder": np.eye(3)}, TypeError, "encoder"),
         ({"encoder": matrices.binary_tree(8)}, ValueError, "encoder must be square"),
-        (
-            {"encoder": matrices.dense(np.eye(3)), "noise_memory": "recompute"},
-            ValueError,
-            "noise_memory|memory",
-        ),
-        ({"noise_memory": "forget"}, ValueError, "memory"),
         ({"learning_rate": 0.0}, ValueError, "learning_rate"),
         ({"learning_rate": [0.1, -0.1]}, ValueError, "learning_rate"),
         ({"learning_rate": [[0.1]]}, ValueError, "learning_rate"),
