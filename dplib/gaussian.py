@@ -29,7 +29,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
 _FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
-def delta(mu, epsilon) -> float:
+def delta(mu: float, epsilon: float) -> float:
     """delta of the Gaussian mechanism at `epsilon` (any real number).
 
     mu : sensitivity over noise standard deviation, at least 0.
@@ -40,7 +40,7 @@ def delta(mu, epsilon) -> float:
     return math.exp(_log_delta(mu, epsilon))
 
 
-def log_delta(mu, epsilon) -> float:
+def log_delta(mu: float, epsilon: float) -> float:
     """log of `delta`; -inf where delta is exactly zero (mu = 0 and epsilon >= 0)."""
     mu, epsilon = check.mu(mu), check.real("epsilon", epsilon, at_least=-1e100, at_most=1e100)
     return _log_delta(mu, epsilon)
@@ -56,7 +56,7 @@ def _log_delta(mu, epsilon):
     return float(log_tail_difference(x, mu))
 
 
-def epsilon(mu, delta) -> float:
+def epsilon(mu: float, delta: float) -> float:
     """Smallest epsilon >= 0 with delta(mu, epsilon) <= `delta`, to 1e-12 relative.
 
     mu : sensitivity over noise standard deviation, at least 0. delta : in (0, 1).
@@ -74,7 +74,7 @@ def epsilon(mu, delta) -> float:
     return optimize.brentq(gap, 0.0, top * (1 + 1e-9), xtol=1e-300, rtol=1e-14, maxiter=500)
 
 
-def calibrate(epsilon, delta) -> float:
+def calibrate(epsilon: float, delta: float) -> float:
     """Largest mu whose Gaussian mechanism is (epsilon, delta)-DP, from below.
 
     epsilon : at least 0. delta : in (0, 1). The noise standard deviation is
@@ -111,7 +111,7 @@ def _log_delta_at_most(mu, epsilon):
     return value + _KERNEL_ERROR + 4 * eps * abs(value) + eps * (epsilon / mu + abs(x)) * (max(x, 0.0) + 2)
 
 
-def log_tail_difference(x, shift):
+def log_tail_difference(x: np.ndarray, shift: np.ndarray) -> np.ndarray:
     """log of phi(x) * (M(x) - M(x + shift)), elementwise, for shift > 0.
 
     M is the Mills ratio. This is the delta of the Gaussian mechanism with

@@ -119,12 +119,13 @@ def run(estimator, *, samples=None, relative_error=0.01) -> Sampled:
     wanted *= 0.6 if estimator.relative_variance > 0.3 else 0.25
     most = min(max(_WORK // len(estimator.gram) ** 2, _MOST >> 5), _MOST) // BLOCKS
     size = _rounded(wanted, most)
-    blocks = _blocks(estimator, size, 0)
-    for attempt in range(1, 64):
+    blocks, attempt = _blocks(estimator, size, 0), 0
+    while True:
         result = _summary(estimator, blocks, size)
         if result.relative_error <= relative_error or size >= most:
             return result
         # Each block goes on, so that their number stays the same.
+        attempt += 1
         more = size * min(1.1 * (result.relative_error / relative_error) ** 2, 64.0) - size
         more = _rounded(more, most - size)
         blocks = (size * blocks + more * _blocks(estimator, more, attempt)) / (size + more)

@@ -160,13 +160,13 @@ def _evaluate(plan, cells):
     return lower * (1 - 16 * EPS), upper * (1 + 16 * EPS), value(gap)
 
 
-class _Plan:
-    """The problem in units of the strike; tilt, window and grid by estimates that no bound relies on.
+class _Problem:
+    """The problem in units of the strike, and bounds on what lies beyond a z.
 
     log X = root * Z + shift with root = sqrt(d); delta = e^log_scale * E(g (S - 1))_+.
     """
 
-    def __init__(self, bins, norm_squared, epsilon, side, log_plain, tolerance=1e-4):
+    def __init__(self, bins, norm_squared, epsilon, side):
         self.bins, self.root, self.epsilon = bins, math.sqrt(norm_squared), epsilon
         self.sign = 1 if side == "remove" else -1
         log_strike = math.log(bins) + self.sign * epsilon
@@ -174,6 +174,53 @@ class _Plan:
         self.log_mean = -log_strike  # of one X
         self.log_scale = epsilon if self.sign > 0 else 0.0
         self.z_strike = -self.shift / self.root
+
+    def log_missed(self, z):
+        """log of a bound on E[(1 - S)_+; some Z_j > z]: the other b - 1 must stay below 1 - x.
+
+        E e^{-tX} <= exp(-t m + t^2 E X^2 / 2) for X >= 0 bounds the lower tail of their sum.
+        """
+        left = -math.expm1(min(self.root * z + self.shift, 0.0)) * (1 + 1e-9)
+        if z >= self.z_strike:
+            return -math.inf
+        mean = (self.bins - 1) * math.exp(self.log_mean)
+        if mean <= left:
+            return math.inf
+        spread = math.exp(min(self.root**2 + self.log_mean, 700.0))  # E X^2 / E X
+        tail = -((mean - left) ** 2) / (2 * mean * spread) * (1 - 1e-9)
+        return math.log(self.bins) + float(special.log_ndtr(-z)) + tail + 1e-6
+
+    def log_beyond(self, z):
+        """log of E[S; some Z_j > z], bounded by the sum over j: what remove loses beyond z."""
+        first = math.log(self.bins) + self.log_mean
+        return first + float(
+            np.logaddexp(
+                special.log_ndtr(self.root - z), math.log(max(self.bins - 1, 1)) + special.log_ndtr(-z)
+            )
+        )
+
+    def linear_part(self, z):
+        """(log E[S - 1; some Z_j > z], log of its rounding error)."""
+        log_p = float(special.log_ndtr(z))
+        log_q = float(special.log_ndtr(z - self.root))
+        # Times e^log_scale: E w (1 - q p^{b-1}) - e^eps (1 - p^b), with p = P(Z <= z), q = E[X; Z <= z] / E X.
+        first = -math.expm1(max(log_q + (self.bins - 1) * log_p, -1e5))
+        log_above = float(special.log_ndtr(-z))
+        log_some = math.log(self.bins) + log_above  # of 1 - p^b, where that is tiny
+        if log_some > -40:
+            log_some = math.log(-math.expm1(max(self.bins * log_p, -1e5)))
+        second = math.exp(self.epsilon + log_some)
+        spread = abs(self.shift) + self.root**2 + abs(self.log_mean)
+        relative = 1e-13 + 16 * EPS * (1 + abs(z) + self.root) * (1 + spread / self.root)
+        log = lambda number: math.log(number) - self.log_scale if number > 0 else -math.inf
+        return log(first - second), log(relative * (first + second))
+
+
+class _Plan(_Problem):
+    """Tilt, window and grid, by estimates that no bound relies on; and what is cut off, bounded."""
+
+    def __init__(self, bins, norm_squared, epsilon, side, log_plain, tolerance=1e-4):
+        super().__init__(bins, norm_squared, epsilon, side)
         # Wrapped-around terms may cost a fiftieth of the width.
         self.log_negligible = math.log(50 / tolerance)
         # One huge X_j is far likelier under the tilt than in truth: cut where it no longer matters,
@@ -265,21 +312,6 @@ class _Plan:
             return *self.linear_part(z), self.log_missed(z)
         return -math.inf, -math.inf, self.log_beyond(z) if self.sign > 0 else -math.inf
 
-    def log_missed(self, z):
-        """log of a bound on E[(1 - S)_+; some Z_j > z]: the other b - 1 must stay below 1 - x.
-
-        E e^{-tX} <= exp(-t m + t^2 E X^2 / 2) for X >= 0 bounds the lower tail of their sum.
-        """
-        left = -math.expm1(min(self.root * z + self.shift, 0.0)) * (1 + 1e-9)
-        if z >= self.z_strike:
-            return -math.inf
-        mean = (self.bins - 1) * math.exp(self.log_mean)
-        if mean <= left:
-            return math.inf
-        spread = math.exp(min(self.root**2 + self.log_mean, 700.0))  # E X^2 / E X
-        tail = -((mean - left) ** 2) / (2 * mean * spread) * (1 - 1e-9)
-        return math.log(self.bins) + float(special.log_ndtr(-z)) + tail + 1e-6
-
     def _tails(self):
         """Bounds on E[e^{g theta X}; Z < edge] and E[e^{g theta X}; Z > edge, X <= 1], for every edge.
 
@@ -312,31 +344,6 @@ class _Plan:
         everything = float(np.logaddexp(law.log_moment + 1e-6, cut))
         chernoff = self._chernoff(math.log(self.bins) + cut + (self.bins - 1) * everything)
         return float(np.logaddexp(chernoff, self.log_outer))
-
-    def log_beyond(self, z):
-        """log of E[S; some Z_j > z], bounded by the sum over j: what remove loses beyond z."""
-        first = math.log(self.bins) + self.log_mean
-        return first + float(
-            np.logaddexp(
-                special.log_ndtr(self.root - z), math.log(max(self.bins - 1, 1)) + special.log_ndtr(-z)
-            )
-        )
-
-    def linear_part(self, z):
-        """(log E[S - 1; some Z_j > z], log of its rounding error)."""
-        log_p = float(special.log_ndtr(z))
-        log_q = float(special.log_ndtr(z - self.root))
-        # Times e^log_scale: E w (1 - q p^{b-1}) - e^eps (1 - p^b), with p = P(Z <= z), q = E[X; Z <= z] / E X.
-        first = -math.expm1(max(log_q + (self.bins - 1) * log_p, -1e5))
-        log_above = float(special.log_ndtr(-z))
-        log_some = math.log(self.bins) + log_above  # of 1 - p^b, where that is tiny
-        if log_some > -40:
-            log_some = math.log(-math.expm1(max(self.bins * log_p, -1e5)))
-        second = math.exp(self.epsilon + log_some)
-        spread = abs(self.shift) + self.root**2 + abs(self.log_mean)
-        relative = 1e-13 + 16 * EPS * (1 + abs(z) + self.root) * (1 + spread / self.root)
-        log = lambda number: math.log(number) - self.log_scale if number > 0 else -math.inf
-        return log(first - second), log(relative * (first + second))
 
     def cells(self, tolerance):
         """Cells up to the strike, so that the two bounds differ by about tolerance."""

@@ -25,7 +25,7 @@ class Dataset:
         )
 
 
-def digits(test_share=0.2, seed=0) -> Dataset:
+def digits(test_share: float = 0.2, seed: int = 0) -> Dataset:
     """1,797 handwritten digits of 8 x 8 pixels, from scikit-learn: no network is needed.
 
     test_share : part kept for testing, in (0, 1). seed : of the split, a whole number at least 0.

@@ -167,7 +167,7 @@ class NoiseStream:
             "memory": self._recursion.memory.copy(),
         }
 
-    def restore(self, state):
+    def restore(self, state: dict) -> None:
         """Go on from a `state` of a stream with the same encoder, shape and noise.
 
         Raises TypeError when it is no such dictionary and ValueError when it belongs to another stream.

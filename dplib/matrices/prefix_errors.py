@@ -25,13 +25,15 @@ from __future__ import annotations
 import numpy as np
 
 from .._base import validate as check
-from . import Dense, Toeplitz, Tree
+from . import Dense, Encoder, Toeplitz, Tree
 from .encoders import check_size
 
 _DECODERS = ("pseudo-inverse", "causal", "dyadic")
 
 
-def deviations(encoder, noise_multiplier=1.0, decoder="pseudo-inverse"):
+def deviations(
+    encoder: Encoder, noise_multiplier: float = 1.0, decoder: str = "pseudo-inverse"
+) -> np.ndarray:
     """Standard deviation of the error of each prefix sum, shape (columns,).
 
     Parameters
@@ -56,7 +58,7 @@ def deviations(encoder, noise_multiplier=1.0, decoder="pseudo-inverse"):
     return sigma * _dense_norms(encoder)
 
 
-def rmse(encoder, noise_multiplier=1.0, decoder="pseudo-inverse") -> float:
+def rmse(encoder: Encoder, noise_multiplier: float = 1.0, decoder: str = "pseudo-inverse") -> float:
     """Root mean square error of a prefix sum, per round and coordinate: sigma ||B||_F / sqrt(n) [N-RMSE].
 
     Arguments and errors as for `deviations`.
@@ -70,7 +72,7 @@ def rmse(encoder, noise_multiplier=1.0, decoder="pseudo-inverse") -> float:
     return float(largest * np.sqrt(np.mean((errors / largest) ** 2)))
 
 
-def largest_error(encoder, noise_multiplier=1.0, decoder="pseudo-inverse") -> float:
+def largest_error(encoder: Encoder, noise_multiplier: float = 1.0, decoder: str = "pseudo-inverse") -> float:
     """Largest standard deviation of a prefix sum: sigma times the largest row norm of B.
 
     Arguments and errors as for `deviations`.

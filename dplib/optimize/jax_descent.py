@@ -16,14 +16,19 @@ and `jax.config` is left as it was. The draws depend on the version of JAX, noth
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .. import optimize as by_lines
 from .._base import validate as check
 from .._base.checkpoints import bar
 from .._base.lazy_jax import double, load
-from . import families, jax_draws, objectives
+from . import Optimized, _validated, arguments, families, jax_draws, objectives
+
+if TYPE_CHECKING:
+    import jax
 
 OPTIMIZERS = ("adam", "gradient_descent")
 MOST_SAMPLES = 2**26
@@ -33,7 +38,7 @@ _ROOT = 1e-6  # of log delta in each step of the descent
 _SLOPES, _DESCENT = range(2)  # streams of one seed
 
 
-def draws(samples, batches, seed=0):
+def draws(samples: int, batches: int, seed: int = 0) -> tuple[np.ndarray, ...]:
     """(bins, normals) that `noise_slope` uses with the same seed and number of samples [N-MC].
 
     samples : 2 to 2^26. batches : b, 1 to 8192. seed : whole number from 0 to 2^62. Returns NumPy arrays of shapes
@@ -46,7 +51,10 @@ def draws(samples, batches, seed=0):
         return tuple(np.asarray(part) for part in stream.all())
 
 
-def noise_slope(table, *, epsilon, delta, batches_per_epoch, samples=2**17, seed=0, devices=None):
+def noise_slope(
+    table: ArrayLike, *, epsilon: float, delta: float, batches_per_epoch: int, samples: int = 2**17,
+    seed: int = 0, devices: list | None = None,
+) -> tuple[float, np.ndarray]:
     """The noise multiplier that (epsilon, delta) asks for, and its derivative by the encoder [N-grad].
 
     Parameters
@@ -62,8 +70,8 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, samples=2**17, seed
     the larger one [C-9m]. Raises ValueError or TypeError on bad input.
     `dplib.optimize.noise_slope` is the same by lines, without automatic differentiation.
     """
-    epsilon, delta = by_lines._target(epsilon, delta)
-    table, b = by_lines._table(table, batches_per_epoch)
+    epsilon, delta = arguments.target(epsilon, delta)
+    table, b = arguments.table(table, batches_per_epoch)
     _check_size(len(table), b)
     samples, seed, devices = _samples(samples), _seed(seed), _devices(devices)
     with double() as jax:
@@ -74,7 +82,7 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, samples=2**17, seed
     return sigma, np.tril(slope) if slope.ndim == 2 else slope
 
 
-def gram_of(table, batches):
+def gram_of(table: jax.Array, batches: int) -> jax.Array:
     """Gram matrix of the modes of C for JAX: from Toeplitz coefficients, shape (n,), or entries, (n, n) [N-3.2]."""
     numpy, n = load().numpy, len(table)
     if table.ndim == 2:
@@ -86,7 +94,7 @@ def gram_of(table, batches):
     return modes @ modes.T
 
 
-def error_of(table, largest=False):
+def error_of(table: jax.Array, largest: bool = False) -> jax.Array:
     """Error of the prefix sums at noise multiplier 1 for JAX [N-RMSE]: root mean square over rounds, or the largest."""
     jax = load()
     numpy, n = jax.numpy, len(table)
@@ -104,24 +112,13 @@ def error_of(table, largest=False):
 
 
 def optimize(
-    encoder_family="toeplitz",
-    *,
-    epsilon,
-    delta,
-    batches_per_epoch,
-    epochs,
-    objective="rmse",
-    bands=None,
-    buffers=3,
-    start=None,
-    samples=2**17,
-    steps=300,
-    optimizer="adam",
-    learning_rate=None,
-    fresh=True,
-    seed=0,
-    devices=None,
-):
+    encoder_family: str | Callable = "toeplitz", *, epsilon: float, delta: float,
+    batches_per_epoch: int, epochs: int, objective: str | Callable = "rmse",
+    bands: int | None = None, buffers: int = 3, start: ArrayLike | None = None,
+    samples: int = 2**17, steps: int = 300, optimizer: str = "adam",
+    learning_rate: float | None = None, fresh: bool = True, seed: int = 0,
+    devices: list | None = None,
+) -> Optimized:
     """The encoder of a family with a small error at (epsilon, delta), by the published method [N-grad].
 
     Parameters
@@ -143,8 +140,8 @@ def optimize(
     Cost: samples * b normals and four to six passes over them in every step; b = 32 and 2^17 samples: about half a CPU
     second per step, b = 128: three. `dplib.optimize.optimize` needs seconds altogether. Memory: as for `delta`.
     """
-    epsilon, delta = by_lines._target(epsilon, delta)
-    b, epochs = by_lines._scheme(batches_per_epoch, epochs)
+    epsilon, delta = arguments.target(epsilon, delta)
+    b, epochs = arguments.scheme(batches_per_epoch, epochs)
     _check_size(b * epochs, b)
     samples, seed, devices = _samples(samples), _seed(seed), _devices(devices)
     steps = check.whole("steps", steps, at_least=1, at_most=10**6)
@@ -159,7 +156,7 @@ def optimize(
         descent = _Descent(family, objective, b, epsilon, delta)
         x, history = descent.run(steps, samples, optimizer, rate, fresh, seed, devices)
     parameters = x if callable(encoder_family) else None
-    return by_lines._validated(family.encoder(x), objective, epsilon, delta, b, history, parameters, seed=seed)
+    return _validated(family.encoder(x), objective, epsilon, delta, b, history, parameters, seed=seed)
 
 
 class _Descent:

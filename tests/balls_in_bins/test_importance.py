@@ -12,7 +12,7 @@ import pytest
 from dplib import gaussian, matrices
 from dplib._base import random_blocks
 from dplib.balls_in_bins import gram as _bins
-from dplib.balls_in_bins import importance_sampling, line_integral, proposal_remove, saddles
+from dplib.balls_in_bins import importance_sampling, line_integral, proposal_lines, proposal_remove, saddles
 from dplib.balls_in_bins.importance_sampling import (
     Estimator,
     block_task,
@@ -243,20 +243,19 @@ def test_tuples_that_look_ahead_have_the_same_mean_weight_and_less_spread():
     """[A-17] E_Q w^12 of 16 bands by both ways to draw, and for 3 modes of two bins from its formula."""
     gram = _bins.gram(matrices.optimal_counting(2048, bands=16), 128, 16) / 6.66**2
     proposal = proposal_remove.RemoveProposal(gram, 1.0, np.random.default_rng(0))
-    assert proposal.ahead and 12 in proposal.kinds
+    assert proposal.ahead is not None and 12 in proposal.kinds
     means, spreads = [], []
-    for ahead in (False, True):
-        proposal.ahead = ahead
-        logs = proposal._draw(np.random.default_rng(1), 10, np.random.default_rng(2).random(4096))[1][-1]
+    for ahead in (None, proposal.ahead):
+        first = np.random.default_rng(2).random(4096)
+        logs = proposal_lines.draw_tuples(gram, np.random.default_rng(1), 10, first, ahead)[1][-1]
         weights = np.exp(logs)
         means.append(weights.mean())
         spreads.append(weights.std() / weights.mean())
     assert means[0] == pytest.approx(means[1], rel=4 * math.hypot(*spreads) / math.sqrt(4096))
     assert spreads[1] < spreads[0] / 2
     small = np.array([[0.6, 0.2], [0.2, 0.9]])
-    proposal = proposal_remove.RemoveProposal(small, 1.0, np.random.default_rng(0))
-    proposal.ahead = True
-    logs = proposal._draw(np.random.default_rng(1), 3, np.random.default_rng(2).random(8192))[1][-1]
+    first = np.random.default_rng(2).random(8192)
+    logs = proposal_lines.draw_tuples(small, np.random.default_rng(1), 3, first, np.exp(small))[1][-1]
     exact = np.mean([np.exp(small[i, j] + small[i, k] + small[j, k]) for i, j, k in np.ndindex(2, 2, 2)])
     error = np.std(np.exp(logs)) / math.sqrt(8192)
     assert np.mean(np.exp(logs)) == pytest.approx(exact, abs=4 * error + 1e-12) and error < 0.01
