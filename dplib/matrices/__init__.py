@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validate as check
-from .encoders import MOST_ROUNDS, Dense, Encoder, SignedDense, Tree, check_size
+from .encoders import MOST_ROUNDS, Dense, Encoder, SignedDense, Tree
 from .noise import NoiseStream
 from .toeplitz_encoders import BufferedToeplitz, Counting, SignedToeplitz, Toeplitz
 
@@ -55,7 +55,6 @@ __all__ = [
     "identity",
     "noise_stream",
     "optimal_counting",
-    "prefix_sums",
     "toeplitz",
     "tree_restarts",
 ]
@@ -149,16 +148,8 @@ def dense(array: ArrayLike, row_rounds: ArrayLike | None = None, signed: bool = 
     return (SignedDense if check.flag("signed", signed) else Dense)(array, row_rounds)  # type: ignore[arg-type]
 
 
-def prefix_sums(n: int) -> np.ndarray:
-    """The workload A: all ones on and below the diagonal, so that A x are the sums of the first rounds."""
-    n = check.whole("n", n, at_least=1, at_most=MOST_ROUNDS)
-    check_size("n", n, n)
-    return np.tri(n)
-
-
 def noise_stream(
-    encoder: Encoder, shape: int | tuple[int, ...], noise_multiplier: float, seed: int,
-    estimate: str = "dyadic",
+    encoder: Encoder, shape: int | tuple[int, ...], noise_multiplier: float, seed: int
 ) -> NoiseStream:
     """Correlated noise, round by round, for a training loop: see `NoiseStream`.
 
@@ -168,14 +159,9 @@ def noise_stream(
     shape : shape of one round's contribution, a whole number or a tuple of them; () for a scalar.
     noise_multiplier : sigma > 0, the standard deviation of every entry of z.
     seed : whole number at least 0. The generator is NumPy's PCG64: reproducible, not cryptographic.
-    estimate : for trees, "dyadic" (each prefix is the sum of its dyadic nodes) or "causal" (each node
-        is averaged with the ones below it, which lowers the variance at no cost in privacy).
     """
     encoder = check.encoder(encoder, signed=True)
     shape = check.shape("shape", shape)
     sigma = check.noise_multiplier(noise_multiplier)
     seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
-    check.choice("estimate", estimate, ("dyadic", "causal"))
-    if estimate != "dyadic" and not isinstance(encoder, Tree):
-        raise ValueError(f"estimate must be 'dyadic' for an encoder that is no tree; got {estimate!r}")
-    return NoiseStream(encoder._recursion(shape, estimate), encoder.columns, shape, sigma, seed)
+    return NoiseStream(encoder._recursion(shape), encoder.columns, shape, sigma, seed)

@@ -170,8 +170,8 @@ class Tree(Encoder):
         ancestor = np.frexp((first ^ second).astype(float))[1]
         return np.where(same_tree, self.height + 1.0 - ancestor, 0.0)
 
-    def _recursion(self, shape, estimate):
-        return noise.DyadicSums(self.leaves, shape, estimate)
+    def _recursion(self, shape):
+        return noise.DyadicSums(self.leaves, shape)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -277,7 +277,7 @@ class Dense(Encoder):
         lag = self._lag(lag)
         return np.einsum("ij,ij->j", self.array[:, : self.columns - lag], self.array[:, lag:])
 
-    def _recursion(self, shape, _):
+    def _recursion(self, shape):
         if not self.is_triangular:
             raise ValueError("encoder must be square and lower-triangular, or a tree, to stream its noise")
         return noise.DenseSubstitution(self.array, shape)

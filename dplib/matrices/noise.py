@@ -83,10 +83,9 @@ class DyadicSums(Recursion):
     of the number of rounds is set. w is the difference of two prefix sums in a row.
     """
 
-    def __init__(self, leaves, shape, estimate):
+    def __init__(self, leaves, shape):
         self.leaves = leaves
-        self.averages = estimate == "causal"  # whether a node is averaged with what lies below it
-        self.name = f"trees with {leaves} leaves, {estimate}"
+        self.name = f"trees with {leaves} leaves"
         # One slot for each height, then the finished trees, then the last prefix sum.
         self.memory = np.zeros((leaves.bit_length() + 1, *shape))
 
@@ -95,19 +94,12 @@ class DyadicSums(Recursion):
         return (ends & -ends).bit_length()
 
     def step(self, t, z):
-        sums, carry = self.memory, z[0]
-        top = len(z) - 1
-        for height in range(1, top + 1):
-            if self.averages:
-                weight = 2.0**height / (2.0 ** (height + 1) - 1)
-                carry = weight * z[height] + (1 - weight) * (sums[height - 1] + carry)
-            else:
-                carry = z[height]
-            sums[height - 1] = 0.0
+        sums, top = self.memory, len(z) - 1
+        sums[:top] = 0.0  # the nodes below the one that is complete now
         if (t + 1) % self.leaves:
-            sums[top] = carry
+            sums[top] = z[top]
         else:
-            sums[-2] += carry
+            sums[-2] += z[top]
         prefix = sums[:-1].sum(axis=0)
         w = prefix - sums[-1]
         sums[-1] = prefix

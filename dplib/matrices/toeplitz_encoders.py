@@ -95,7 +95,7 @@ class Toeplitz(Encoder):
         c, lag = self.coefficients, self._lag(lag)
         return np.cumsum(c[: len(c) - lag] * c[lag:])[::-1]
 
-    def _recursion(self, shape, _):
+    def _recursion(self, shape):
         return noise.Substitution(self.coefficients[: self.bands], shape)
 
 
@@ -186,7 +186,7 @@ class BufferedToeplitz(Toeplitz):
         y, shape = right_side("y", y, self.rows)
         return finite(_run_buffers(self.inverse_scale, self.inverse_decay, y)).reshape(shape)
 
-    def _recursion(self, shape, _):
+    def _recursion(self, shape):
         return noise.Buffers(self.output_scale, self.buffer_decay, shape)
 
 

@@ -30,9 +30,8 @@ from . import Optimized, _validated, arguments, families, jax_draws, objectives
 if TYPE_CHECKING:
     import jax
 
-OPTIMIZERS = ("adam", "gradient_descent")
 MOST_SAMPLES = 2**26
-_MOST_ADAM, _GRADIENT_DESCENT = 0.05, 2.0  # learning rates
+_RATE = 0.05  # the largest learning rate
 _MOST_ENTRIES = 2**27  # of the table of modes, 1 GiB
 _ROOT = 1e-6  # of log delta in each step of the descent
 _SLOPES, _DESCENT = range(2)  # streams of one seed
@@ -115,8 +114,7 @@ def optimize(
     encoder_family: str | Callable = "toeplitz", *, epsilon: float, delta: float,
     batches_per_epoch: int, epochs: int, objective: str | Callable = "rmse",
     bands: int | None = None, buffers: int = 3, start: ArrayLike | None = None,
-    samples: int = 2**17, steps: int = 300, optimizer: str = "adam",
-    learning_rate: float | None = None, fresh: bool = True, seed: int = 0,
+    samples: int = 2**17, steps: int = 300, fresh: bool = True, seed: int = 0,
     devices: list | None = None,
 ) -> Optimized:
     """The encoder of a family with a small error at (epsilon, delta), by the published method [N-grad].
@@ -126,10 +124,9 @@ def optimize(
     encoder_family, epsilon, delta, batches_per_epoch, epochs, objective, bands, buffers, start : as for
         `dplib.optimize.optimize`.
     samples : plain draws in each step, 2 to 2^26; fewer than 1 / delta overfit them. steps : of gradient descent.
-    optimizer : "adam", or "gradient_descent" with a fixed rate; both of Optax, projected on coefficients at least 0.
-    learning_rate : above 0; None for 2 (gradient_descent), or min(0.05, 2 / sqrt(number of parameters)) (adam, from
-        there down to 0 along a cosine): all coefficients move at once, and seven times as much diverges at n = 2,048. The source
-        names neither. Parameters are sqrt(k + 1) c_k; the objective is divided by its first value.
+    optimiser : Adam of Optax, projected on coefficients at least 0; its rate falls from min(0.05, 2 / sqrt(number of
+        parameters)) to 0 along a cosine: all coefficients move at once, and seven times as much diverges at n = 2,048. The
+        source names neither. Parameters are sqrt(k + 1) c_k; the objective is divided by its first value.
     fresh : True draws anew in each step; False keeps the draws of the first step.
     seed : whole number from 0 to 2^62.
     devices : list of JAX devices; None for all local ones.
@@ -145,16 +142,12 @@ def optimize(
     _check_size(b * epochs, b)
     samples, seed, devices = _samples(samples), _seed(seed), _devices(devices)
     steps = check.whole("steps", steps, at_least=1, at_most=10**6)
-    check.choice("optimizer", optimizer, OPTIMIZERS)
-    if learning_rate is not None:
-        learning_rate = check.real("learning_rate", learning_rate, above=0, at_most=1e6)
     fresh = check.flag("fresh", fresh)
     family = families.make(encoder_family, b * epochs, b, bands, buffers, start)
     objectives.make(objective).value(family.table(family.start), 1.0)  # refuses what has no value there
-    rate = learning_rate or _rate(optimizer, len(family.start))
     with double():
         descent = _Descent(family, objective, b, epsilon, delta)
-        x, history = descent.run(steps, samples, optimizer, rate, fresh, seed, devices)
+        x, history = descent.run(steps, samples, fresh, seed, devices)
     parameters = x if callable(encoder_family) else None
     return _validated(family.encoder(x), objective, epsilon, delta, b, history, parameters, seed=seed)
 
@@ -192,10 +185,10 @@ class _Descent:
             raise ValueError(f"objective must be finite, with a finite gradient; got {float(value)!r}")
         return float(value), sigma, gradient
 
-    def run(self, steps, samples, optimizer, rate, fresh, seed, devices):
+    def run(self, steps, samples, fresh, seed, devices):
         """(last parameters, history)."""
-        rule = _rule(optimizer, rate, steps)
         x = np.array(self.family.start, float)
+        rule = _adam(steps, len(x))
         state, history = rule.init(x), []
         for number in bar(range(steps), "published method"):
             if number == 0 or fresh:
@@ -209,20 +202,13 @@ class _Descent:
         return x, np.array(history)
 
 
-def _rate(optimizer, parameters):
-    """The learning rate where none is given."""
-    return min(_MOST_ADAM, 2 / math.sqrt(max(parameters, 1))) if optimizer == "adam" else _GRADIENT_DESCENT
-
-
-def _rule(optimizer, rate, steps):
-    """The step of Optax."""
+def _adam(steps, parameters):
     try:
         import optax
     except ImportError as error:
         raise ImportError("this function needs Optax: pip install optax") from error
-    if optimizer == "adam":
-        return optax.adam(optax.cosine_decay_schedule(rate, steps))
-    return optax.sgd(rate)
+    rate = min(_RATE, 2 / math.sqrt(max(parameters, 1)))
+    return optax.adam(optax.cosine_decay_schedule(rate, steps))
 
 
 # ------------------------------------------------------------------------- helpers

@@ -54,7 +54,6 @@ class MovingLines(LineLaws):
         self.gram, self.factor = self.unit_gram / sigma**2, self.root / sigma
         self.diagonal = np.diag(self.gram).copy()
         norms = self._norms(self.gram)
-        self.largest_lift = math.sqrt(norms.max())
         self.log_densities = self.log_chances - norms / 2
         value = by_sigma = weights = 0.0
         for lines in self._parts(None, len(self.cube)):

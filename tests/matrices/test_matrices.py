@@ -115,7 +115,7 @@ def test_the_counting_encoder_is_the_square_root_of_the_prefix_sums(n):
     """[M-E] C C = A, and the coefficients are binom(2k, k) / 4^k."""
     encoder = matrices.optimal_counting(n)
     C = encoder.entries()
-    assert C @ C == pytest.approx(matrices.prefix_sums(n), abs=1e-13)
+    assert C @ C == pytest.approx(np.tri(n), abs=1e-13)
     exact = [math.comb(2 * k, k) / 4**k for k in range(n)]
     assert encoder.coefficients == pytest.approx(exact, rel=1e-14)
 
@@ -304,7 +304,6 @@ NUMBERS += [([NAN], ValueError), ([INF], ValueError), ([[0.5, 0.5]], ValueError)
     [
         ("n", matrices.identity, COUNTS),
         ("n", matrices.optimal_counting, COUNTS),
-        ("n", matrices.prefix_sums, [*COUNTS, (20_000, ValueError)]),
         ("bands", lambda v: matrices.optimal_counting(5, v), [row for row in COUNTS if row[0] is not None] + [(6, ValueError)]),
         ("coefficients", matrices.toeplitz, [*NUMBERS, ([0.0, 1.0], ValueError), ([1.0, -1e-9], ValueError), ([1e-200], ValueError), ([1e200], ValueError)]),
         ("n", lambda v: matrices.buffered_linear_toeplitz(v, [0.5], [0.5]), COUNTS),

@@ -232,7 +232,7 @@ def best():
     "options",
     [
         {},
-        {"optimizer": "gradient_descent", "fresh": False},
+        {"fresh": False},
         {"encoder_family": "banded_toeplitz", "bands": 16},
     ],
 )
@@ -249,7 +249,7 @@ def test_descent_comes_close_to_the_optimum(best, options):
 
 def test_descent_of_other_families_and_objectives(best):
     buffered = published.optimize(
-        "buffered_linear_toeplitz", **TARGET, buffers=2, samples=MANY, steps=40, learning_rate=0.05
+        "buffered_linear_toeplitz", **TARGET, buffers=2, samples=MANY, steps=40
     )
     assert isinstance(buffered.encoder, matrices.BufferedToeplitz)
     assert float(buffered.objective) < 1.04 * best.objective
@@ -391,8 +391,6 @@ DESCENT = [
     *numbers("epochs", 0, 2.5),
     ({"epochs": 2**27}, "rounds .* must be"),
     *numbers("steps", 0, 10**6 + 1, 2.5),
-    ({"optimizer": "newton"}, "optimizer must be"),
-    *[row for row in numbers("learning_rate", 0.0, -1, 1e7) if row[0] != {"learning_rate": None}],
     ({"fresh": 1}, "fresh must be"),
     ({"bands": 3}, "bands must be None"),
     ({"encoder_family": "buffered_linear_toeplitz", "buffers": 9}, "buffers must be"),
