@@ -19,6 +19,7 @@ import numpy as np
 
 from ._base import validate as check
 from ._base.lazy_scipy import optimize, special
+from ._base.log_space import mills_ratio
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 # `log_tail_difference` is accurate to this times (1 + |value|), tested against 60 digits.
@@ -143,13 +144,13 @@ def log_tail_difference(x: np.ndarray, shift: np.ndarray) -> np.ndarray:
         y, a = x[left], shift[left]
         # e^{a(y+a/2)} Phi(-y-a) is phi(y) M(y+a): the exponent of a large shift would have no digits left.
         beyond = y + a
-        mills = np.log(_mills(np.maximum(beyond, 0.0))) - y * y / 2 - LOG_SQRT_2PI
+        mills = np.log(mills_ratio(np.maximum(beyond, 0.0))) - y * y / 2 - LOG_SQRT_2PI
         second = np.where(beyond > 0, mills, special.log_ndtr(-beyond) + a * (y + a / 2))
         first = special.log_ndtr(-y)
         out[left] = first + np.log(-np.expm1(np.minimum(second - first, -1e-300)))
     if np.any(far):
         y, a = x[far], shift[far]
-        out[far] = np.log(_mills(y) - _mills(y + a)) - y * y / 2 - LOG_SQRT_2PI
+        out[far] = np.log(mills_ratio(y) - mills_ratio(y + a)) - y * y / 2 - LOG_SQRT_2PI
     if np.any(near):
         # M(x) - M(x+a) = int_0^inf e^{-xt - t^2/2} (1 - e^{-at}) dt: no cancellation.
         y, a = x[near][:, None], shift[near][:, None]
@@ -166,7 +167,3 @@ def log_tail_difference(x: np.ndarray, shift: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):  # -inf, which is what it comes to
             out[remote] = np.log(a) - np.log(y) - np.log(y + a) - y * y / 2 - LOG_SQRT_2PI
     return out
-
-
-def _mills(x):
-    return math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))

@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike
 
 from .._base import validate as check
 from .._base.lazy_scipy import optimize, special
+from .._base.log_space import mills_ratio
 from ..gaussian import LOG_SQRT_2PI, TAIL_ERROR, log_tail_difference
 
 _LARGEST_EPSILON = 1e6
@@ -324,7 +325,7 @@ def _excess(mu, bar):
     if np.any(right):
         m, e, y = mu[right], bar[right], x[right]
         # (M(x) - e^-bar M(x + mu)) / mu; for a tiny mu the two are equal up to e^-bar, bar >= 20.
-        out[right] = (_mills(y) - np.exp(-e) * _mills(y + m)) / m - 1
+        out[right] = (mills_ratio(y) - np.exp(-e) * mills_ratio(y + m)) / m - 1
     if np.any(left):
         m, y = mu[left], x[left]
         first, second = special.log_ndtr(-y), special.log_ndtr(-y - m)
@@ -332,10 +333,6 @@ def _excess(mu, bar):
         out[left] = np.expm1(np.minimum(log_j, 709.0))
         out[left] = np.where(log_j > 709.0, np.inf, out[left])
     return out
-
-
-def _mills(x):
-    return math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
 
 
 def _critical_mu(bar):

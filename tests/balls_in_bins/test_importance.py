@@ -400,23 +400,9 @@ def test_more_lines_until_the_error_is_reached():
     assert found.relative_error <= 0.01 and found.samples > 32 * 32
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "words"),
-    [
-        (lambda: estimate([[1.0, 2.0], [2.0, 1.0]], 1.0, "remove"), ValueError, "gram must be positive semidefinite"),
-        (lambda: estimate(np.eye(2), -1.0, "remove"), ValueError, "epsilon must be a finite real number at least 0"),
-        (lambda: estimate(np.eye(2), 1.0, "both"), ValueError, "side must be one of"),
-        (lambda: estimate(np.eye(2), 1.0, "add", seed=-1), ValueError, "seed must be a whole number at least 0"),
-        (lambda: estimate(np.eye(2), 1.0, "add", samples=0), ValueError, "samples must be a whole number at least 1"),
-        (lambda: estimate(np.eye(2), 1.0, "add", relative_error=0), ValueError, "relative_error must be"),
-        (lambda: estimate(np.eye(2) * 1e-8, 16.0, "add"), ValueError, "epsilon must be smaller for this noise"),
-        (lambda: solve_scale(np.eye(2), 1.0, 0.0, "remove"), ValueError, "delta must be"),
-        (lambda: solve_epsilon(np.eye(2), 1.5, "remove"), ValueError, "delta must be"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_with_the_reason(call, kind, words):
-    with pytest.raises(kind, match=words):
-        call()
+def test_a_delta_that_is_too_small_is_refused():
+    with pytest.raises(ValueError, match="epsilon must be smaller for this noise"):
+        estimate(np.eye(2) * 1e-8, 16.0, "add")
 
 
 def test_lines_cross_once():
