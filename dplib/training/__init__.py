@@ -210,11 +210,10 @@ def train(
     )  # fmt: skip
     saved = kept.load()
     if saved:
-        seed = run_state.number(saved["seed"]) if fresh else seed
+        seed = int(str(saved["seed"])) if fresh else seed
         if padded.batches.fresh:
-            padded = Padded(
-                run_state.with_seed(padded.batches, run_state.number(saved["batch_seed"])), padded.size
-            )
+            batches = run_state.with_seed(padded.batches, int(str(saved["batch_seed"])))
+            padded = Padded(batches, padded.size)
 
     many, one, begin = _compiled(loss, config.optimizer, kind, config.microbatch)
     state = begin(params, np.float32(config.momentum))
