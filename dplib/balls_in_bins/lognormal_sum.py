@@ -58,12 +58,11 @@ def bracket(bins, norm_squared, epsilon, side, tolerance=1e-4) -> Bracket:
     side : "remove" (the mixture against the noise) or "add".
     tolerance : in [1e-7, 0.1]; the bracket is at most this wide, relative to its upper end.
 
-    Below FLOOR = 1e-300 the answer is [0, FLOOR]. Raises ValueError or TypeError on bad
-    input, NoBracketError where the grid would become too large. Cost: 2 to 40
+    Below FLOOR = 1e-300 the answer is [0, FLOOR]. The arguments were checked by the mechanism. Raises
+    NoBracketError where the grid would become too large. Cost: 2 to 40
     milliseconds at the default tolerance for 128 bins; the grid grows like sqrt(bins / tolerance).
     """
-    request = _checked(bins, norm_squared, check.epsilon(epsilon), side, tolerance)
-    answer = _widest(*request)
+    answer = _widest(bins, norm_squared, epsilon, side, tolerance)
     if answer.relative_width > tolerance * (1 + 1e-9) and answer.upper > FLOOR:
         raise NoBracketError(
             f"delta at epsilon = {epsilon:g} with {bins} bins and norm_squared = {norm_squared:g} could not "
@@ -81,19 +80,8 @@ def epsilon_bracket(bins, norm_squared, delta, side, tolerance=1e-4) -> Bracket:
     delta has been seen to be at most `delta`; the lower end likewise.
     """
     delta = check.real("delta", delta, at_least=1e-290, below=1)
-    bins, norm_squared, _, side, tolerance = _checked(bins, norm_squared, 0.0, side, tolerance)
     at = lambda epsilon, tolerance: _widest(bins, norm_squared, epsilon, side, tolerance)
     return _invert(at, delta, gaussian.epsilon(math.sqrt(norm_squared), delta), tolerance)
-
-
-def _checked(bins, norm_squared, epsilon, side, tolerance):
-    return (
-        check.whole("bins", bins, at_least=1, at_most=2**24),
-        check.real("norm_squared", norm_squared, at_least=0, at_most=1e8),
-        epsilon,
-        check.direction(side, both=False),
-        check.real("tolerance", tolerance, at_least=1e-7, at_most=0.1),
-    )
 
 
 def _widest(bins, norm_squared, epsilon, side, tolerance) -> Bracket:

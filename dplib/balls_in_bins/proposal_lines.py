@@ -54,10 +54,8 @@ class _Lines:
     The log density of a law over q is pull + lift t + bow t^2 at the place t of the line.
     """
 
-    chosen: np.ndarray
     log_weight: np.ndarray
     centre: np.ndarray
-    beta: np.ndarray
     crossed: np.ndarray
     shares: np.ndarray
     slope: np.ndarray
@@ -149,10 +147,8 @@ class LineLaws:
         distances, log_nodes = nodes(cube[:, 1], crossed, centre, crossed - slope, slope, self.smooth)
         gains = [loss_beyond(beta, shares, excess, distance) for distance in distances]
         return _Lines(
-            chosen,
             log_weight,
             centre,
-            beta,
             crossed,
             shares,
             slope,

@@ -153,7 +153,7 @@ class Tree(Encoder):
         estimates = [y[self.row_heights == 0]]
         for height in range(1, self.height + 1):
             below = estimates[-1][::2] + estimates[-1][1::2]
-            weight = _own_weight(height)
+            weight = 2.0**height / (2.0 ** (height + 1) - 1)  # of the own measurement beside the sum of the children's
             estimates.append(weight * y[self.row_heights == height] + (1 - weight) * below)
         # Down: the children share equally what the node knows better than they do.
         best = estimates[-1]
@@ -321,7 +321,3 @@ def right_side(name, values, length):
         raise ValueError(f"{name} must have one row for each of {length}; got shape {array.shape}")
     return array.reshape(length, -1), array.shape
 
-
-def _own_weight(height):
-    """Weight of a node's own measurement beside the sum of its children's estimates: 2^h / (2^(h+1) - 1)."""
-    return 2.0**height / (2.0 ** (height + 1) - 1)

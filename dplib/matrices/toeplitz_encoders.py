@@ -117,7 +117,7 @@ class Counting(Toeplitz):
     def __post_init__(self):
         n = check.whole("n", self.n, at_least=1, at_most=MOST_ROUNDS)
         object.__setattr__(self, "n", n)
-        object.__setattr__(self, "coefficients", locked(_counting_column(n)))
+        object.__setattr__(self, "coefficients", locked(np.cumprod(np.concatenate([[1.0], 1 - 1 / (2 * np.arange(1, n))]))))
 
     @cached_property
     def inverse_coefficients(self) -> np.ndarray:
@@ -232,10 +232,6 @@ def _inverse_series(column, bands):
             excess[:known] = 0.0
             inverse = np.concatenate([inverse, -_convolve(padded[:, 0], excess)[known:, 0]])
     return inverse
-
-
-def _counting_column(n):
-    return np.cumprod(np.concatenate([[1.0], 1 - 1 / (2 * np.arange(1, n))]))
 
 
 def _buffered_column(n, scale, decay):

@@ -213,7 +213,10 @@ class _Noise:
     def draw(self, gram, number, log_sigma=None, stream=_STREAM):
         """New lines for this Gram matrix, drawn at this noise; None: first find out how much it is, about."""
         if log_sigma is None:
-            log_sigma = self._rough(gram)
+            sigma, _ = importance_sampling.solve_scale(
+                gram, self.epsilon, math.exp(self.log_delta), "remove", seed=self.seed, relative_error=0.05
+            )
+            log_sigma = math.log(sigma)
         if self.log_sigma is None:
             self.log_sigma = log_sigma
         rng = random_blocks.generator(self.seed + number, (stream,), 0)
@@ -239,13 +242,6 @@ class _Noise:
             enclosed = math.isfinite(low) and math.isfinite(high)
             x = (low + high) / 2 if enclosed and step >= _NEWTON else newton
         raise NoBracketError("the noise multiplier for the target was not found; more lines may help")
-
-    def _rough(self, gram):
-        delta = math.exp(self.log_delta)
-        sigma, _ = importance_sampling.solve_scale(
-            gram, self.epsilon, delta, "remove", seed=self.seed, relative_error=0.05
-        )
-        return math.log(sigma)
 
 
 # ------------------------------------------------------------------------- the function minimised

@@ -30,7 +30,11 @@ _MOST_DECAY = 1 - 1e-6
 def make(encoder_family, n, batches, bands=None, buffers=3, start=None):
     """The family of a name or a function; the arguments are those of `optimize.optimize`, n the number of rounds."""
     if callable(encoder_family):
-        return _custom(encoder_family, n, bands, start)
+        if bands is not None:
+            raise ValueError(f"bands must be None for a function; got {bands!r}")
+        if start is None:
+            raise ValueError("start must be the first parameters where encoder_family is a function; got None")
+        return Custom(encoder_family, n, check.vector("start", start))
     if not isinstance(encoder_family, str):
         raise TypeError(f"encoder_family must be one of {NAMES} or a function; got {encoder_family!r}")
     name = check.choice("encoder_family", encoder_family, NAMES)
@@ -145,11 +149,3 @@ class Custom:
         if table.ndim == 2 and np.any(np.triu(table, 1)):
             raise ValueError("encoder_family must give a lower-triangular array; got entries above the diagonal")
         return table
-
-
-def _custom(function, n, bands, start):
-    if bands is not None:
-        raise ValueError(f"bands must be None for a function; got {bands!r}")
-    if start is None:
-        raise ValueError("start must be the first parameters where encoder_family is a function; got None")
-    return Custom(function, n, check.vector("start", start))

@@ -365,24 +365,6 @@ def test_epsilon_zero_where_delta_is_large():
     assert answer.lower == 0 and answer.upper < 0.05
 
 
-@pytest.mark.parametrize(
-    "request_, error, words",
-    [
-        ((0, 1.0, 1.0, "remove"), ValueError, "bins"),
-        ((2.5, 1.0, 1.0, "remove"), ValueError, "bins"),
-        ((2, -1.0, 1.0, "remove"), ValueError, "norm_squared"),
-        ((2, math.nan, 1.0, "remove"), ValueError, "norm_squared"),
-        ((2, 1.0, -0.1, "remove"), ValueError, "epsilon"),
-        ((2, 1.0, 1.0, "both"), ValueError, "direction"),
-        ((2, 1.0, 1.0, "remove", 0.5), ValueError, "tolerance"),
-        ((2, 1.0, 1.0, "remove", 1e-9), ValueError, "tolerance"),
-    ],
-)
-def test_bad_requests(request_, error, words):
-    with pytest.raises(error, match=words):
-        bracket(*request_)
-
-
 def test_bad_delta():
     with pytest.raises(ValueError, match="delta"):
         epsilon_bracket(2, 1.0, 0.0, "add")
