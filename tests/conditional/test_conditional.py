@@ -389,6 +389,13 @@ def test_rows_say_what_they_spend(tail_bound, encoder):
     assert found.delta_1 == 1e-6 and 0 < found.slack <= 1e-9 and found.tail_bound == tail_bound
 
 
+def test_the_first_row_holds_the_present_participation_alone():
+    """[M-Alg1] Nothing was released before it: the sampling probability itself."""
+    for tail_bound in ("joint", "aggregated"):
+        first, count = conditional.rows(matrices.optimal_counting(40), 12.0, 1 / 20, 1e-6, tail_bound)[0].pairs[0]
+        assert count == 1 and first.probabilities[first.sensitivities > 0].sum() == pytest.approx(1 / 20, rel=1e-9)
+
+
 def test_published_bounds_are_refused_beyond_their_rows(monkeypatch):
     monkeypatch.setattr(conditional, "_EXACT_ROWS", 10)
     with pytest.raises(ValueError, match="tail_bound must be another than 'published' beyond 10 rows; got 64"):

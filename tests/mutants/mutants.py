@@ -129,7 +129,7 @@ DANGEROUS = [
     Mutant("MMCC: truncation forgotten", "conditional", "_Build.finish", {"Call float": "0.0"}, ("test_conditional.py",)),
     Mutant("MMCC: oldest entry of a group", "conditional", "_by_group", {"BinOp Add#1": "ages.edges[1:groups + 1]"}, _of("test_conditional.py", "test_a_group_of_ages_has_the_entry_of_its_youngest")),
     Mutant("MMCC: one row of each kind", "conditional", "_Build.finish", {"Call int": "1"}, _MMCC),
-    Mutant("MMCC: present participation without amplification's rate", "conditional", "_by_group", {"List": "[p / 2]"}, _of("test_conditional.py", "test_groups_of_rows_are_close_to_single_rows")),
+    Mutant("MMCC: present participation without amplification's rate", "conditional", "_by_group", {"List": "[p / 2]"}, _of("test_conditional.py", "test_the_first_row_holds_the_present_participation_alone")),
     Mutant("MMCC: group's size forgotten", "conditional", "_by_group", {"Call int": "1"}, _WIDE),
     Mutant("MMCC: quantile of the wrong tail", "conditional/tails", "published_exponents", {"UnaryOp USub": "_.operand"}, _TAILS),
     Mutant("MMCC: participations forgotten", "conditional/tails", "published_exponents", {"BinOp Add": "_.left"}, _TAILS),
