@@ -68,6 +68,12 @@ def noise_slope(
     the slope is the exact derivative of the noise multiplier as a function of C with these draws. Direction: remove,
     the larger one [C-9m]. Raises ValueError or TypeError on bad input.
     `dplib.optimize.noise_slope` is the same by lines, without automatic differentiation.
+
+    >>> from dplib import matrices, published
+    >>> table = matrices.optimal_counting(8).coefficients
+    >>> noise, slope = published.noise_slope(table, epsilon=1.0, delta=1e-2, batches_per_epoch=4, samples=2**12)
+    >>> bool(noise > 1 and slope[1] > 0)
+    True
     """
     epsilon, delta = arguments.target(epsilon, delta)
     table, b = arguments.table(table, batches_per_epoch)
