@@ -234,7 +234,7 @@ def test_slack_covers_extended_precision():
     gram = bands(12, 6, 0.6)
     sampler = remove(gram, 0.4, 5)
     rng = np.random.default_rng(2)
-    counts = tuple_sampler._draw_counts(sampler, rng)[:200]
+    counts = sampler.draw_counts(rng)[:200]
     normals, _ = tuple_sampler._normals(rng, (200, 13))
     rows = sampler.factor.rows
 
