@@ -37,7 +37,7 @@ def step_seconds(batches=BATCHES, epochs=EPOCHS, samples=SAMPLES, steps=STEPS, c
         for number in range(steps + 1):
             start = clock()
             key = jax_draws.key_of(0, 1, max(number - 1, 0))
-            stream = jax_draws.Draws(key, samples, batches, "remove", devices)
+            stream = jax_draws.Draws(key, samples, batches, devices)
             value, sigma, gradient = descent.slope(family.start, stream, guess)
             seconds.append(clock() - start)
             if number == 0:

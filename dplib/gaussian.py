@@ -19,6 +19,7 @@ import numpy as np
 
 from ._base import validate as check
 from ._base.lazy_scipy import optimize, special
+from ._base.log_space import mills_ratio
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 # `log_tail_difference` is accurate to this times (1 + |value|), tested against 60 digits.
@@ -29,7 +30,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
 _FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
-def delta(mu, epsilon) -> float:
+def delta(mu: float, epsilon: float) -> float:
     """delta of the Gaussian mechanism at `epsilon` (any real number).
 
     mu : sensitivity over noise standard deviation, at least 0.
@@ -40,7 +41,7 @@ def delta(mu, epsilon) -> float:
     return math.exp(_log_delta(mu, epsilon))
 
 
-def log_delta(mu, epsilon) -> float:
+def log_delta(mu: float, epsilon: float) -> float:
     """log of `delta`; -inf where delta is exactly zero (mu = 0 and epsilon >= 0)."""
     mu, epsilon = check.mu(mu), check.real("epsilon", epsilon, at_least=-1e100, at_most=1e100)
     return _log_delta(mu, epsilon)
@@ -56,7 +57,7 @@ def _log_delta(mu, epsilon):
     return float(log_tail_difference(x, mu))
 
 
-def epsilon(mu, delta) -> float:
+def epsilon(mu: float, delta: float) -> float:
     """Smallest epsilon >= 0 with delta(mu, epsilon) <= `delta`, to 1e-12 relative.
 
     mu : sensitivity over noise standard deviation, at least 0. delta : in (0, 1).
@@ -74,7 +75,7 @@ def epsilon(mu, delta) -> float:
     return optimize.brentq(gap, 0.0, top * (1 + 1e-9), xtol=1e-300, rtol=1e-14, maxiter=500)
 
 
-def calibrate(epsilon, delta) -> float:
+def calibrate(epsilon: float, delta: float) -> float:
     """Largest mu whose Gaussian mechanism is (epsilon, delta)-DP, from below.
 
     epsilon : at least 0. delta : in (0, 1). The noise standard deviation is
@@ -111,7 +112,7 @@ def _log_delta_at_most(mu, epsilon):
     return value + _KERNEL_ERROR + 4 * eps * abs(value) + eps * (epsilon / mu + abs(x)) * (max(x, 0.0) + 2)
 
 
-def log_tail_difference(x, shift):
+def log_tail_difference(x: np.ndarray, shift: np.ndarray) -> np.ndarray:
     """log of phi(x) * (M(x) - M(x + shift)), elementwise, for shift > 0.
 
     M is the Mills ratio. This is the delta of the Gaussian mechanism with
@@ -143,13 +144,13 @@ def log_tail_difference(x, shift):
         y, a = x[left], shift[left]
         # e^{a(y+a/2)} Phi(-y-a) is phi(y) M(y+a): the exponent of a large shift would have no digits left.
         beyond = y + a
-        mills = np.log(_mills(np.maximum(beyond, 0.0))) - y * y / 2 - LOG_SQRT_2PI
+        mills = np.log(mills_ratio(np.maximum(beyond, 0.0))) - y * y / 2 - LOG_SQRT_2PI
         second = np.where(beyond > 0, mills, special.log_ndtr(-beyond) + a * (y + a / 2))
         first = special.log_ndtr(-y)
         out[left] = first + np.log(-np.expm1(np.minimum(second - first, -1e-300)))
     if np.any(far):
         y, a = x[far], shift[far]
-        out[far] = np.log(_mills(y) - _mills(y + a)) - y * y / 2 - LOG_SQRT_2PI
+        out[far] = np.log(mills_ratio(y) - mills_ratio(y + a)) - y * y / 2 - LOG_SQRT_2PI
     if np.any(near):
         # M(x) - M(x+a) = int_0^inf e^{-xt - t^2/2} (1 - e^{-at}) dt: no cancellation.
         y, a = x[near][:, None], shift[near][:, None]
@@ -166,7 +167,3 @@ def log_tail_difference(x, shift):
         with np.errstate(over="ignore"):  # -inf, which is what it comes to
             out[remote] = np.log(a) - np.log(y) - np.log(y + a) - y * y / 2 - LOG_SQRT_2PI
     return out
-
-
-def _mills(x):
-    return math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))

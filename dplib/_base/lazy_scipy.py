@@ -18,5 +18,6 @@ class _Package:
 fft = _Package("scipy.fft")
 linalg = _Package("scipy.linalg")
 optimize = _Package("scipy.optimize")
+signal = _Package("scipy.signal")
 special = _Package("scipy.special")
 stats = _Package("scipy.stats")

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from .lazy_scipy import special
+
 EPS = np.finfo(float).eps
 # Terms below e^-CUT of the largest one are dropped: their sum is under 1e-17 of it.
 _CUT = 46.0
@@ -24,6 +26,11 @@ def log_sum_exp(terms):
     np.exp(shares, out=shares)
     with np.errstate(divide="ignore"):
         return np.log(shares.sum(axis=-1)) + top[..., 0]
+
+
+def mills_ratio(x):
+    """P(Z > x) / phi(x) of a standard normal Z, elementwise."""
+    return math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
 
 
 def complex_log1p(real, imaginary):

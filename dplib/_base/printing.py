@@ -15,6 +15,7 @@ class _End(float):
     """A finite float whose digits are rounded to one side."""
 
     __slots__ = ()
+    _SIGN = 0  # of the side
 
     def __new__(cls, value):
         return super().__new__(cls, check.real("value", value))

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
 
+Direction = Literal["remove", "add", "both"]
 DIRECTIONS = ("remove", "add", "both")
 # Beyond this the square of a number, or of its inverse, may leave the range of a float.
 _LARGEST = 1e100

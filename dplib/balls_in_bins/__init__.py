@@ -21,13 +21,15 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import gaussian
 from .._base import random_blocks
 from .._base import validate as check
+from .._base.validate import Direction
 from ..results import Certificate, Estimate, UpperEnd
 from . import certificate, confidence_bounds, importance_sampling, tuple_sampler
-from . import gram as _bins
+from .gram import check_gram
 
 CONFIDENCE = 0.975  # of the upper ends of estimates
 QUANTILE = 1.959963984540054  # of the normal law at CONFIDENCE
@@ -39,7 +41,10 @@ _PLAIN, _VERIFY = 1, 6  # streams of one seed
 _BLOCK_ENTRIES = 2**19  # normals in one block, 4 MiB
 
 
-def plain(gram, epsilon, direction="both", *, samples=2**17, seed=0) -> Estimate:
+def plain(
+    gram: ArrayLike, epsilon: float, direction: Direction = "both", *, samples: int = 2**17,
+    seed: int = 0,
+) -> Estimate:
     """The published estimator of delta: the mean of (1 - e^(epsilon - loss))_+ over draws from the pair [N-MC].
 
     Parameters
@@ -57,7 +62,10 @@ def plain(gram, epsilon, direction="both", *, samples=2**17, seed=0) -> Estimate
     return _plain(gram, epsilon, side, samples, seed, _PLAIN)
 
 
-def estimate(gram, epsilon, direction="both", *, samples=None, relative_error=0.01, seed=0) -> Estimate:
+def estimate(
+    gram: ArrayLike, epsilon: float, direction: Direction = "both", *, samples: int | None = None,
+    relative_error: float = 0.01, seed: int = 0,
+) -> Estimate:
     """delta by line integration: lines through the region of large loss, integrated along [A-17].
 
     Parameters
@@ -96,7 +104,10 @@ def estimate(gram, epsilon, direction="both", *, samples=None, relative_error=0.
     return Estimate(value, deviation, upper, CONFIDENCE, method)
 
 
-def estimate_epsilon(gram, delta, direction="both", *, samples=None, relative_error=0.01, seed=0) -> Estimate:
+def estimate_epsilon(
+    gram: ArrayLike, delta: float, direction: Direction = "both", *, samples: int | None = None,
+    relative_error: float = 0.01, seed: int = 0,
+) -> Estimate:
     """epsilon at which the estimated delta is `delta`, with common random numbers; arguments as for `estimate`."""
     delta = check.delta(delta)
     gram, _, side = _request(gram, 0.0, direction)
@@ -108,7 +119,8 @@ def estimate_epsilon(gram, delta, direction="both", *, samples=None, relative_er
 
 
 def estimate_noise(
-    gram, epsilon, delta, direction="both", *, samples=None, relative_error=0.01, seed=0
+    gram: ArrayLike, epsilon: float, delta: float, direction: Direction = "both", *,
+    samples: int | None = None, relative_error: float = 0.01, seed: int = 0,
 ) -> Estimate:
     """The noise multiplier at which the estimated delta at `epsilon` is `delta`; gram at noise multiplier 1.
 
@@ -126,13 +138,8 @@ def estimate_noise(
 
 
 def certify(
-    gram,
-    epsilon,
-    direction="both",
-    *,
-    samples=TUPLES,
-    failure_probability=1e-9,
-    seed=0,
+    gram: ArrayLike, epsilon: float, direction: Direction = "both", *, samples: int = TUPLES,
+    failure_probability: float = 1e-9, seed: int = 0,
 ) -> Certificate:
     """An upper bound on delta that is too small with at most the stated probability [A-15].
 
@@ -199,7 +206,7 @@ class Release:
         )
 
 
-def verification_samples(threshold, final) -> int:
+def verification_samples(threshold: float, final: float) -> int:
     """Samples after which an estimate at most `threshold` verifies delta = `final` [N-2.1].
 
     ceil(log(1 / final) / kl(threshold || final)): if delta were larger than `final`, the mean of so
@@ -214,7 +221,10 @@ def verification_samples(threshold, final) -> int:
     return math.ceil(math.log(1 / final) / confidence_bounds.relative_entropy(threshold, final) * rounding)
 
 
-def release(gram, epsilon, delta, *, threshold=None, most_samples=MOST_SAMPLES, seed=0) -> Release:
+def release(
+    gram: ArrayLike, epsilon: float, delta: float, *, threshold: float | None = None,
+    most_samples: int = MOST_SAMPLES, seed: int = 0,
+) -> Release:
     """Estimate-Verify-Release: verify a claim of (epsilon, delta) with fresh plain samples [N-2.1].
 
     Parameters
@@ -252,7 +262,7 @@ def release(gram, epsilon, delta, *, threshold=None, most_samples=MOST_SAMPLES, 
 def _request(gram, epsilon, direction):
     """The checked arguments, with the direction to compute."""
     epsilon, side = check.epsilon(epsilon), check.side(direction)
-    return _bins.check_gram("gram", gram), epsilon, side
+    return check_gram("gram", gram), epsilon, side
 
 
 def _effort(samples, relative_error):

@@ -19,6 +19,8 @@ import math
 
 import numpy as np
 
+from .._base.lazy_scipy import optimize
+
 # Relative, and absolute in the logarithm of the capital: far above the rounding of sums of 2^30 terms.
 _ALLOWANCE = 1e-9
 _CAPITAL_ALLOWANCE = 1e-6
@@ -90,17 +92,12 @@ def chernoff_hoeffding(mean, samples, failure_probability):
 
     mean : their average. It needs nothing else, and cannot use a small variance.
     """
-    needed = math.log(1 / failure_probability) / samples
-    low, high = mean, 1.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        if relative_entropy(mean, middle) > needed:
-            high = middle
-        else:
-            low = middle
-        if high - low <= _ALLOWANCE * high:
-            break
-    return min(1.0, high * (1 + _ALLOWANCE))
+    excess = lambda p: relative_entropy(mean, p) - math.log(1 / failure_probability) / samples
+    if mean == 1 or excess(1 - 2.0**-53) <= 0:
+        return 1.0
+    # The allowance is far above what the root may be off.
+    root = optimize.brentq(excess, mean, 1 - 2.0**-53, xtol=1e-300, rtol=_ALLOWANCE / 8)
+    return min(1.0, root * (1 + _ALLOWANCE))
 
 
 def relative_entropy(x, y):

@@ -60,7 +60,7 @@ def epsilon_bracket(gram, delta, side) -> Bracket:
         gaussian.epsilon(math.sqrt(norm_squared) * (1 + sign * _ROUNDING), delta) * (1 + sign * _ROUNDING)
         for sign in (-1, 1)
     ]
-    return Bracket(*ends, "closed form")
+    return Bracket(ends[0], ends[1], "closed form")
 
 
 def noise_multiplier(gram, epsilon, delta, side) -> float:

@@ -7,7 +7,7 @@ With w = mean_l exp(y_l) the likelihood ratio P/Q of [N-3.2], y normal under Q w
 
 A proposal (module `proposal_remove`) draws lines that meet the region where the integrand is not zero,
 and the integral along each line is taken by four places beyond its crossing (module `line_integral`).
-Blocks of lines are independent and unbiased; inside a block the points belong to one lattice
+The arguments were checked by the room's face. Blocks of lines are independent and unbiased; inside a block the points belong to one lattice
 (module `points`), so that errors are measured between blocks. An estimate is never a guarantee.
 """
 
@@ -21,8 +21,6 @@ import numpy as np
 
 from .. import gaussian
 from .._base import random_blocks
-from .._base import validate as check
-from .gram import check_gram
 from .proposal_add import AddProposal
 from .proposal_remove import RemoveProposal
 
@@ -50,10 +48,7 @@ class Estimator:
     """
 
     def __init__(self, gram, epsilon, side, seed=0, like=None):
-        self.gram = check_gram("gram", gram)
-        self.epsilon = check.epsilon(epsilon)
-        check.choice("side", side, ("remove", "add"))
-        seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
+        self.gram, self.epsilon, self.side, self.seed = gram, epsilon, side, seed
         largest = math.sqrt(np.max(np.diag(self.gram)))
         if gaussian.log_delta(largest, self.epsilon) < _LOWEST:
             raise ValueError(
@@ -61,7 +56,6 @@ class Estimator:
             )
         rng = random_blocks.generator(seed, (_PILOT, int(side == "add")), 0)
         make = RemoveProposal if side == "remove" else AddProposal
-        self.side, self.seed = side, seed
         self.proposal = make(self.gram, self.epsilon, rng, like and like.proposal)
         self.log_scale, self.relative_variance = self.proposal.log_scale, self.proposal.relative_variance
 
@@ -110,21 +104,20 @@ def estimate(gram, epsilon, side, *, seed=0, samples=None, relative_error=0.01) 
 def run(estimator, *, samples=None, relative_error=0.01) -> Sampled:
     """As `estimate`, for an estimator that stands."""
     if samples is not None:
-        samples = check.whole("samples", samples, at_least=1, at_most=2**40)
         size = -(-samples // BLOCKS)
         return _summary(estimator, _blocks(estimator, size, 0), size)
-    relative_error = check.real("relative_error", relative_error, at_least=1e-5, at_most=0.5)
     # Lattice points need fewer lines than the variance of single ones says, the more so where it is small.
     wanted = estimator.relative_variance / relative_error**2 / BLOCKS
     wanted *= 0.6 if estimator.relative_variance > 0.3 else 0.25
     most = min(max(_WORK // len(estimator.gram) ** 2, _MOST >> 5), _MOST) // BLOCKS
     size = _rounded(wanted, most)
-    blocks = _blocks(estimator, size, 0)
-    for attempt in range(1, 64):
+    blocks, attempt = _blocks(estimator, size, 0), 0
+    while True:
         result = _summary(estimator, blocks, size)
         if result.relative_error <= relative_error or size >= most:
             return result
         # Each block goes on, so that their number stays the same.
+        attempt += 1
         more = size * min(1.1 * (result.relative_error / relative_error) ** 2, 64.0) - size
         more = _rounded(more, most - size)
         blocks = (size * blocks + more * _blocks(estimator, more, attempt)) / (size + more)
@@ -174,8 +167,6 @@ def solve_scale(gram, epsilon, delta, side, *, seed=0, samples=None, relative_er
     estimate of delta; that of sigma is smaller by |d log delta / d log sigma|, often 10 to 50.
     start : a sigma to start from, None for a guess.
     """
-    gram, epsilon, delta = check_gram("gram", gram), check.epsilon(epsilon), check.delta(delta)
-
     def make(sigma, like):
         return Estimator(gram / sigma**2, epsilon, side, seed, like)
 
@@ -190,7 +181,6 @@ def solve_epsilon(gram, delta, side, *, seed=0, samples=None, relative_error=0.0
 
     gram : inner products of the modes in units of the noise. Others as for `solve_scale`.
     """
-    gram, delta = check_gram("gram", gram), check.delta(delta)
     average = math.sqrt(np.mean(gram))
     single = math.sqrt(np.max(np.diag(gram)))
     start = max(gaussian.epsilon(average, delta), gaussian.epsilon(single, delta) - math.log(len(gram)), 0.0)

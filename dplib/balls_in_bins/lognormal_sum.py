@@ -58,12 +58,11 @@ def bracket(bins, norm_squared, epsilon, side, tolerance=1e-4) -> Bracket:
     side : "remove" (the mixture against the noise) or "add".
     tolerance : in [1e-7, 0.1]; the bracket is at most this wide, relative to its upper end.
 
-    Below FLOOR = 1e-300 the answer is [0, FLOOR]. Raises ValueError or TypeError on bad
-    input, NoBracketError where the grid would become too large. Cost: 2 to 40
+    Below FLOOR = 1e-300 the answer is [0, FLOOR]. The arguments were checked by the mechanism. Raises
+    NoBracketError where the grid would become too large. Cost: 2 to 40
     milliseconds at the default tolerance for 128 bins; the grid grows like sqrt(bins / tolerance).
     """
-    request = _checked(bins, norm_squared, check.epsilon(epsilon), side, tolerance)
-    answer = _widest(*request)
+    answer = _widest(bins, norm_squared, epsilon, side, tolerance)
     if answer.relative_width > tolerance * (1 + 1e-9) and answer.upper > FLOOR:
         raise NoBracketError(
             f"delta at epsilon = {epsilon:g} with {bins} bins and norm_squared = {norm_squared:g} could not "
@@ -81,19 +80,8 @@ def epsilon_bracket(bins, norm_squared, delta, side, tolerance=1e-4) -> Bracket:
     delta has been seen to be at most `delta`; the lower end likewise.
     """
     delta = check.real("delta", delta, at_least=1e-290, below=1)
-    bins, norm_squared, _, side, tolerance = _checked(bins, norm_squared, 0.0, side, tolerance)
     at = lambda epsilon, tolerance: _widest(bins, norm_squared, epsilon, side, tolerance)
     return _invert(at, delta, gaussian.epsilon(math.sqrt(norm_squared), delta), tolerance)
-
-
-def _checked(bins, norm_squared, epsilon, side, tolerance):
-    return (
-        check.whole("bins", bins, at_least=1, at_most=2**24),
-        check.real("norm_squared", norm_squared, at_least=0, at_most=1e8),
-        epsilon,
-        check.direction(side, both=False),
-        check.real("tolerance", tolerance, at_least=1e-7, at_most=0.1),
-    )
 
 
 def _widest(bins, norm_squared, epsilon, side, tolerance) -> Bracket:
@@ -160,13 +148,13 @@ def _evaluate(plan, cells):
     return lower * (1 - 16 * EPS), upper * (1 + 16 * EPS), value(gap)
 
 
-class _Plan:
-    """The problem in units of the strike; tilt, window and grid by estimates that no bound relies on.
+class _Problem:
+    """The problem in units of the strike, and bounds on what lies beyond a z.
 
     log X = root * Z + shift with root = sqrt(d); delta = e^log_scale * E(g (S - 1))_+.
     """
 
-    def __init__(self, bins, norm_squared, epsilon, side, log_plain, tolerance=1e-4):
+    def __init__(self, bins, norm_squared, epsilon, side):
         self.bins, self.root, self.epsilon = bins, math.sqrt(norm_squared), epsilon
         self.sign = 1 if side == "remove" else -1
         log_strike = math.log(bins) + self.sign * epsilon
@@ -174,6 +162,53 @@ class _Plan:
         self.log_mean = -log_strike  # of one X
         self.log_scale = epsilon if self.sign > 0 else 0.0
         self.z_strike = -self.shift / self.root
+
+    def log_missed(self, z):
+        """log of a bound on E[(1 - S)_+; some Z_j > z]: the other b - 1 must stay below 1 - x.
+
+        E e^{-tX} <= exp(-t m + t^2 E X^2 / 2) for X >= 0 bounds the lower tail of their sum.
+        """
+        left = -math.expm1(min(self.root * z + self.shift, 0.0)) * (1 + 1e-9)
+        if z >= self.z_strike:
+            return -math.inf
+        mean = (self.bins - 1) * math.exp(self.log_mean)
+        if mean <= left:
+            return math.inf
+        spread = math.exp(min(self.root**2 + self.log_mean, 700.0))  # E X^2 / E X
+        tail = -((mean - left) ** 2) / (2 * mean * spread) * (1 - 1e-9)
+        return math.log(self.bins) + float(special.log_ndtr(-z)) + tail + 1e-6
+
+    def log_beyond(self, z):
+        """log of E[S; some Z_j > z], bounded by the sum over j: what remove loses beyond z."""
+        first = math.log(self.bins) + self.log_mean
+        return first + float(
+            np.logaddexp(
+                special.log_ndtr(self.root - z), math.log(max(self.bins - 1, 1)) + special.log_ndtr(-z)
+            )
+        )
+
+    def linear_part(self, z):
+        """(log E[S - 1; some Z_j > z], log of its rounding error)."""
+        log_p = float(special.log_ndtr(z))
+        log_q = float(special.log_ndtr(z - self.root))
+        # Times e^log_scale: E w (1 - q p^{b-1}) - e^eps (1 - p^b), with p = P(Z <= z), q = E[X; Z <= z] / E X.
+        first = -math.expm1(max(log_q + (self.bins - 1) * log_p, -1e5))
+        log_above = float(special.log_ndtr(-z))
+        log_some = math.log(self.bins) + log_above  # of 1 - p^b, where that is tiny
+        if log_some > -40:
+            log_some = math.log(-math.expm1(max(self.bins * log_p, -1e5)))
+        second = math.exp(self.epsilon + log_some)
+        spread = abs(self.shift) + self.root**2 + abs(self.log_mean)
+        relative = 1e-13 + 16 * EPS * (1 + abs(z) + self.root) * (1 + spread / self.root)
+        log = lambda number: math.log(number) - self.log_scale if number > 0 else -math.inf
+        return log(first - second), log(relative * (first + second))
+
+
+class _Plan(_Problem):
+    """Tilt, window and grid, by estimates that no bound relies on; and what is cut off, bounded."""
+
+    def __init__(self, bins, norm_squared, epsilon, side, log_plain, tolerance=1e-4):
+        super().__init__(bins, norm_squared, epsilon, side)
         # Wrapped-around terms may cost a fiftieth of the width.
         self.log_negligible = math.log(50 / tolerance)
         # One huge X_j is far likelier under the tilt than in truth: cut where it no longer matters,
@@ -265,21 +300,6 @@ class _Plan:
             return *self.linear_part(z), self.log_missed(z)
         return -math.inf, -math.inf, self.log_beyond(z) if self.sign > 0 else -math.inf
 
-    def log_missed(self, z):
-        """log of a bound on E[(1 - S)_+; some Z_j > z]: the other b - 1 must stay below 1 - x.
-
-        E e^{-tX} <= exp(-t m + t^2 E X^2 / 2) for X >= 0 bounds the lower tail of their sum.
-        """
-        left = -math.expm1(min(self.root * z + self.shift, 0.0)) * (1 + 1e-9)
-        if z >= self.z_strike:
-            return -math.inf
-        mean = (self.bins - 1) * math.exp(self.log_mean)
-        if mean <= left:
-            return math.inf
-        spread = math.exp(min(self.root**2 + self.log_mean, 700.0))  # E X^2 / E X
-        tail = -((mean - left) ** 2) / (2 * mean * spread) * (1 - 1e-9)
-        return math.log(self.bins) + float(special.log_ndtr(-z)) + tail + 1e-6
-
     def _tails(self):
         """Bounds on E[e^{g theta X}; Z < edge] and E[e^{g theta X}; Z > edge, X <= 1], for every edge.
 
@@ -312,31 +332,6 @@ class _Plan:
         everything = float(np.logaddexp(law.log_moment + 1e-6, cut))
         chernoff = self._chernoff(math.log(self.bins) + cut + (self.bins - 1) * everything)
         return float(np.logaddexp(chernoff, self.log_outer))
-
-    def log_beyond(self, z):
-        """log of E[S; some Z_j > z], bounded by the sum over j: what remove loses beyond z."""
-        first = math.log(self.bins) + self.log_mean
-        return first + float(
-            np.logaddexp(
-                special.log_ndtr(self.root - z), math.log(max(self.bins - 1, 1)) + special.log_ndtr(-z)
-            )
-        )
-
-    def linear_part(self, z):
-        """(log E[S - 1; some Z_j > z], log of its rounding error)."""
-        log_p = float(special.log_ndtr(z))
-        log_q = float(special.log_ndtr(z - self.root))
-        # Times e^log_scale: E w (1 - q p^{b-1}) - e^eps (1 - p^b), with p = P(Z <= z), q = E[X; Z <= z] / E X.
-        first = -math.expm1(max(log_q + (self.bins - 1) * log_p, -1e5))
-        log_above = float(special.log_ndtr(-z))
-        log_some = math.log(self.bins) + log_above  # of 1 - p^b, where that is tiny
-        if log_some > -40:
-            log_some = math.log(-math.expm1(max(self.bins * log_p, -1e5)))
-        second = math.exp(self.epsilon + log_some)
-        spread = abs(self.shift) + self.root**2 + abs(self.log_mean)
-        relative = 1e-13 + 16 * EPS * (1 + abs(z) + self.root) * (1 + spread / self.root)
-        log = lambda number: math.log(number) - self.log_scale if number > 0 else -math.inf
-        return log(first - second), log(relative * (first + second))
 
     def cells(self, tolerance):
         """Cells up to the strike, so that the two bounds differ by about tolerance."""

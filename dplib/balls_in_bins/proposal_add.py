@@ -16,7 +16,7 @@ from .._base.log_space import log_sum_exp
 from ..gaussian import LOG_SQRT_2PI
 from .line_integral import crossing, loss_beyond, nodes
 from .points import cubes
-from .proposal_remove import factor
+from .proposal_lines import factor
 
 _PILOT = 1024
 _LARGEST = 600.0  # changes of log densities that are safe to exponentiate

@@ -123,11 +123,38 @@ class RemoveSampler:
 
     def draw_counts(self, rng):
         """How often each index stands in each tuple; shape (BLOCK, b)."""
-        return _draw_counts(self, rng)
+        law, gram = self.law, self.factor.gram
+        bins = len(gram)
+        chances = np.exp(
+            np.log(law.weights)[:, None] + law.size * law.log_means - law.log_totals[:, None]
+        ).ravel()
+        ends = np.cumsum(chances)
+        components = np.minimum(np.searchsorted(ends / ends[-1], rng.random(BLOCK), side="right"), len(ends) - 1)
+        uniforms = rng.random((BLOCK, law.size))
+        order = np.argsort(components, kind="stable")
+        present, starts = np.unique(components[order], return_index=True)
+        counts = np.empty((BLOCK, bins))
+        for component, rows in zip(present, np.split(order, starts[1:])):
+            level, center = divmod(int(component), bins)
+            exponents = law.levels[level] * gram[center] - gram.diagonal() / 2
+            ends = np.cumsum(np.exp(exponents - exponents.max()))
+            indices = np.minimum(np.searchsorted(ends / ends[-1], uniforms[rows], side="right"), bins - 1)
+            flat = indices + bins * np.arange(len(rows))[:, None]
+            counts[rows] = np.bincount(flat.ravel(), minlength=bins * len(rows)).reshape(len(rows), bins)
+        return counts
 
     def log_ratios(self, forces, forms):
         """log rho of tuples with forces = k s, forms = k^2 q."""
-        return _log_ratios(self.law, forces, forms)
+        law = self.law
+        terms = []
+        for level, weight, total in zip(law.levels, law.weights, law.log_totals):
+            if level == 0:
+                terms.append(np.full(len(forces), math.log(weight * forces.shape[1]) - total))
+                continue
+            top = forces.max(axis=1)
+            sums = np.exp(level * (forces - top[:, None])).sum(axis=1)
+            terms.append(np.log(sums) + level * top + math.log(weight) - total)
+        return forms / 2 - np.logaddexp.reduce(terms, axis=0)
 
     def _line(self, base, slopes, offsets, logs):
         """sum_i step phi(t_i) payoff(t_i) over the lattice t_i = step (i + offset) inside the reach."""
@@ -287,42 +314,6 @@ def _rounding(factor, law, common):
     component = unit * (1 + float(np.abs(law.log_means).max()))
     missed = 4 * k * (per_draw + component) + 4 * UNIT * (law.log_means.size + 2) ** 2
     return slack, log_slack, missed
-
-
-def _draw_counts(sampler, rng):
-    """How often each index stands in each tuple; shape (BLOCK, b)."""
-    law, gram = sampler.law, sampler.factor.gram
-    bins = len(gram)
-    chances = np.exp(
-        np.log(law.weights)[:, None] + law.size * law.log_means - law.log_totals[:, None]
-    ).ravel()
-    ends = np.cumsum(chances)
-    components = np.minimum(np.searchsorted(ends / ends[-1], rng.random(BLOCK), side="right"), len(ends) - 1)
-    uniforms = rng.random((BLOCK, law.size))
-    order = np.argsort(components, kind="stable")
-    present, starts = np.unique(components[order], return_index=True)
-    counts = np.empty((BLOCK, bins))
-    for component, rows in zip(present, np.split(order, starts[1:])):
-        level, center = divmod(int(component), bins)
-        exponents = law.levels[level] * gram[center] - gram.diagonal() / 2
-        ends = np.cumsum(np.exp(exponents - exponents.max()))
-        indices = np.minimum(np.searchsorted(ends / ends[-1], uniforms[rows], side="right"), bins - 1)
-        flat = indices + bins * np.arange(len(rows))[:, None]
-        counts[rows] = np.bincount(flat.ravel(), minlength=bins * len(rows)).reshape(len(rows), bins)
-    return counts
-
-
-def _log_ratios(law, forces, forms):
-    """log rho(J) for forces = k s, forms = k^2 q."""
-    terms = []
-    for level, weight, total in zip(law.levels, law.weights, law.log_totals):
-        if level == 0:
-            terms.append(np.full(len(forces), math.log(weight * forces.shape[1]) - total))
-            continue
-        top = forces.max(axis=1)
-        sums = np.exp(level * (forces - top[:, None])).sum(axis=1)
-        terms.append(np.log(sums) + level * top + math.log(weight) - total)
-    return forms / 2 - np.logaddexp.reduce(terms, axis=0)
 
 
 # ---------------------------------------------------------------------------------- add

@@ -22,6 +22,8 @@ has the static shape that compiled code needs. Their generator is NumPy's Philox
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .._base import validate as check
@@ -33,7 +35,7 @@ _MOST_ROUNDS = 10**9
 _MOST_COINS = 2**53
 
 
-def poisson(records, rounds, sampling_probability, rng) -> list:
+def poisson(records: int, rounds: int, sampling_probability: float, rng: np.random.Generator) -> list:
     """Poisson sampling: every record joins every round by its own coin.
 
     Parameters
@@ -58,7 +60,7 @@ def poisson(records, rounds, sampling_probability, rng) -> list:
     return [_locked(batch) for batch in _coins(n, T, q, rng)]
 
 
-def fixed_batch(records, rounds, batch_size, rng) -> list:
+def fixed_batch(records: int, rounds: int, batch_size: int, rng: np.random.Generator) -> list:
     """Batches of exactly `batch_size` records, without replacement, drawn anew each round.
 
     records : n >= 1. rounds : T >= 1. batch_size : B, 1 <= B <= n. rng : numpy.random.Generator.
@@ -71,7 +73,10 @@ def fixed_batch(records, rounds, batch_size, rng) -> list:
     return [_locked(np.sort(batch)) for batch in draws]
 
 
-def shuffling(records, batches_per_epoch, epochs, rng, reshuffle=False) -> list:
+def shuffling(
+    records: int, batches_per_epoch: int, epochs: int, rng: np.random.Generator,
+    reshuffle: bool = False,
+) -> list:
     """A random permutation cut into consecutive batches of (almost) equal size.
 
     records : n >= 1. batches_per_epoch : b, 1 <= b <= n. epochs : E >= 1.
@@ -93,7 +98,7 @@ def shuffling(records, batches_per_epoch, epochs, rng, reshuffle=False) -> list:
     return [batch for _ in range(epochs) for batch in epoch()]
 
 
-def round_robin(records, batches_per_epoch, epochs) -> list:
+def round_robin(records: int, batches_per_epoch: int, epochs: int) -> list:
     """Fixed batches in a fixed order: record d takes part in the rounds i with i = d mod b.
 
     records : n >= 1. batches_per_epoch : b, 1 <= b <= n. epochs : E >= 1.
@@ -103,7 +108,10 @@ def round_robin(records, batches_per_epoch, epochs) -> list:
     return [_locked(part) for part in _parts(n, b)] * epochs
 
 
-def min_separation(records, rounds, separation, sampling_probability, rng) -> list:
+def min_separation(
+    records: int, rounds: int, separation: int, sampling_probability: float,
+    rng: np.random.Generator,
+) -> list:
     """b-min-sep sampling: b fixed parts take turns, and coins decide inside the part [M-D].
 
     Parameters
@@ -129,7 +137,10 @@ def min_separation(records, rounds, separation, sampling_probability, rng) -> li
     return batches
 
 
-def balls_in_bins(records, batches_per_epoch, epochs, rng, streaming=False) -> list:
+def balls_in_bins(
+    records: int, batches_per_epoch: int, epochs: int, rng: np.random.Generator,
+    streaming: bool = False,
+) -> list:
     """Balls in bins: each record joins one uniformly random batch, kept for all epochs [N-3.1].
 
     records : n >= 1. batches_per_epoch : b >= 1. epochs : E >= 1.
@@ -146,7 +157,7 @@ def balls_in_bins(records, batches_per_epoch, epochs, rng, streaming=False) -> l
     >>> batching.participation(rounds, records=6).sum(axis=0).tolist()
     [3, 3, 3, 3, 3, 3]
     """
-    n, b, epochs = _bins(records, batches_per_epoch, epochs)
+    n, b, epochs = _epochs(records, batches_per_epoch, epochs, may_be_empty=True)
     rng = _generator(rng)
     if check.flag("streaming", streaming):
         sizes = rng.multinomial(n, np.full(b, 1 / b))
@@ -162,7 +173,9 @@ def balls_in_bins(records, batches_per_epoch, epochs, rng, streaming=False) -> l
 # ------------------------------------------------------------------------ streams
 
 
-def poisson_stream(records, rounds, sampling_probability, *, seed=None) -> streams.Batches:
+def poisson_stream(
+    records: int, rounds: int, sampling_probability: float, *, seed: int | None = None
+) -> streams.Batches:
     """Poisson sampling, round by round: every record joins every round by its own coin.
 
     records : n >= 1. rounds : T >= 1. sampling_probability : q in [0, 1].
@@ -182,7 +195,9 @@ def poisson_stream(records, rounds, sampling_probability, *, seed=None) -> strea
     return _made(streams.Poisson, n, T, seed, q)
 
 
-def fixed_batch_stream(records, rounds, batch_size, *, seed=None) -> streams.Batches:
+def fixed_batch_stream(
+    records: int, rounds: int, batch_size: int, *, seed: int | None = None
+) -> streams.Batches:
     """Batches of exactly `batch_size` records without replacement, independent between rounds.
 
     records : n >= 1. rounds : T >= 1. batch_size : 1 to n. seed : whole number at least 0; None for fresh entropy.
@@ -193,7 +208,10 @@ def fixed_batch_stream(records, rounds, batch_size, *, seed=None) -> streams.Bat
     return _made(streams.FixedBatch, n, T, seed, size)
 
 
-def shuffling_stream(records, batches_per_epoch, epochs, *, reshuffle=False, seed=None) -> streams.Batches:
+def shuffling_stream(
+    records: int, batches_per_epoch: int, epochs: int, *, reshuffle: bool = False,
+    seed: int | None = None,
+) -> streams.Batches:
     """A permutation cut into slices, the same in every epoch or, with `reshuffle`, drawn anew for each.
 
     records : n >= 1. batches_per_epoch : b, 1 <= b <= n. epochs : E >= 1. seed : whole number at least 0;
@@ -203,7 +221,7 @@ def shuffling_stream(records, batches_per_epoch, epochs, *, reshuffle=False, see
     return _made(streams.Shuffling, n, _rounds(b, epochs), seed, b, check.flag("reshuffle", reshuffle))
 
 
-def round_robin_stream(records, batches_per_epoch, epochs) -> streams.Batches:
+def round_robin_stream(records: int, batches_per_epoch: int, epochs: int) -> streams.Batches:
     """Fixed batches in a fixed order: record d in the rounds i with i = d mod b. Nothing is random.
 
     records : n >= 1. batches_per_epoch : b, 1 <= b <= n. epochs : E >= 1.
@@ -213,7 +231,10 @@ def round_robin_stream(records, batches_per_epoch, epochs) -> streams.Batches:
     return _made(streams.RoundRobin, n, _rounds(b, epochs), 0, b)
 
 
-def min_separation_stream(records, rounds, separation, sampling_probability, *, seed=None) -> streams.Batches:
+def min_separation_stream(
+    records: int, rounds: int, separation: int, sampling_probability: float, *,
+    seed: int | None = None,
+) -> streams.Batches:
     """b-min-sep sampling, round by round: fixed parts take turns, coins inside the part [M-D].
 
     records : n >= 1. rounds : T >= 1. separation : b, 1 to n. sampling_probability : average rate p, at most
@@ -225,7 +246,9 @@ def min_separation_stream(records, rounds, separation, sampling_probability, *, 
     return _made(streams.MinSeparation, n, T, seed, b, p)
 
 
-def balls_in_bins_stream(records, batches_per_epoch, epochs, *, seed=None) -> streams.Batches:
+def balls_in_bins_stream(
+    records: int, batches_per_epoch: int, epochs: int, *, seed: int | None = None
+) -> streams.Batches:
     """Balls in bins, round by round: multinomial sizes, one shuffle, consecutive slices [N-3.1].
 
     records : n >= 1. batches_per_epoch : b >= 1. epochs : E >= 1. seed : whole number at least 0; None for fresh entropy.
@@ -235,11 +258,11 @@ def balls_in_bins_stream(records, batches_per_epoch, epochs, *, seed=None) -> st
     `.padded(size)` is the practical variant of the source: pad or cut every batch to one size, divide by a
     constant. The cut is not free [E-20]: take the size that `padded()` chooses by itself.
     """
-    n, b, epochs = _bins(records, batches_per_epoch, epochs)
+    n, b, epochs = _epochs(records, batches_per_epoch, epochs, may_be_empty=True)
     return _made(streams.BallsInBins, n, _rounds(b, epochs), seed, b)
 
 
-def participation(batches, records) -> np.ndarray:
+def participation(batches: Sequence[np.ndarray] | streams.Batches, records: int) -> np.ndarray:
     """The 0/1 matrix of who takes part when: shape (rounds, records), dtype uint8.
 
     batches : a list of arrays of record numbers, as the samplers return it, or a stream.
@@ -284,15 +307,10 @@ def _size(records, rounds):
     return n, T
 
 
-def _epochs(records, batches_per_epoch, epochs):
+def _epochs(records, batches_per_epoch, epochs, may_be_empty=False):
     n = _records(records)
-    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=n)
-    return n, b, check.whole("epochs", epochs, at_least=1, at_most=_MOST_ROUNDS)
-
-
-def _bins(records, batches_per_epoch, epochs):
-    n = _records(records)
-    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=_MOST_ROUNDS)
+    most = _MOST_ROUNDS if may_be_empty else n
+    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=most)
     return n, b, check.whole("epochs", epochs, at_least=1, at_most=_MOST_ROUNDS)
 
 

@@ -67,22 +67,22 @@ class Batches:
     def __iter__(self):
         return (self[t] for t in range(self.rounds))
 
-    def place(self, t):
+    def place(self, t: int) -> int:
         if isinstance(t, (bool, np.bool_)) or not isinstance(t, (int, np.integer)):
             raise TypeError(f"round must be a whole number; got {t!r}")
         if not 0 <= t < self.rounds:
             raise IndexError(f"round must be from 0 to {self.rounds - 1}; got {t!r}")
         return int(t)
 
-    def draw(self, t):
+    def draw(self, t: int) -> np.ndarray:
         """The records of round t in random order, so that cutting the end off is fair."""
         raise NotImplementedError
 
-    def overflow(self, size):
+    def overflow(self, size: int) -> float:
         """Upper bound on the probability that some batch of the whole run is larger than `size`."""
         raise NotImplementedError
 
-    def padded(self, size=None) -> Padded:
+    def padded(self, size: int | None = None) -> Padded:
         """The same batches in one shape, for compiled code: `Padded`.
 
         size : slots of every batch, at least 1. None: the smallest size that all batches of the run fit
@@ -102,7 +102,7 @@ class Batches:
             low, high = (low, middle) if self.overflow(middle) <= OVERFLOW else (middle, high)
         return Padded(self, high)
 
-    def fingerprint(self):
+    def fingerprint(self) -> dict:
         """What the batches depend on, as plain values by name."""
         names = [name for name in self.__dataclass_fields__ if name not in ("expected_size", "fresh")]
         return {"scheme": type(self).__name__, **{name: getattr(self, name) for name in names}}
@@ -134,7 +134,7 @@ class Padded:
     def __iter__(self):
         return (self[t] for t in range(len(self)))
 
-    def block(self, start, stop):
+    def block(self, start: int, stop: int) -> tuple[np.ndarray, ...]:
         """Rounds start .. stop - 1 stacked: two arrays of shape (stop - start, size)."""
         pairs = [self[t] for t in range(start, stop)]
         return tuple(np.stack(part) for part in zip(*pairs))

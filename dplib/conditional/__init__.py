@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._base import validate as check
-from ..matrices import Toeplitz, Tree
+from ..matrices import Encoder, Toeplitz, Tree
 from ..mixtures import Mixture
 from ..results import NoBracketError
 from . import tails_dense, tails_toeplitz, tails_tree
@@ -70,7 +70,10 @@ def _bad_event(delta_1):
     return delta_1
 
 
-def published_tail(encoder, noise_multiplier, sampling_probability, delta_1, min_separation=1):
+def published_tail(
+    encoder: Encoder, noise_multiplier: float, sampling_probability: float, delta_1: float,
+    min_separation: int = 1,
+) -> np.ndarray:
     """Upper bounds on the conditional participation probabilities, by Algorithm 2 of the source [M-Alg2].
 
     Parameters
@@ -106,16 +109,10 @@ def published_tail(encoder, noise_multiplier, sampling_probability, delta_1, min
 
 
 def rows(
-    encoder,
-    noise_multiplier,
-    sampling_probability,
-    delta_1,
-    tail_bound,
-    *,
-    min_separation=1,
-    slack=1e-12,
-    round_entries_to=None,
-):
+    encoder: Encoder, noise_multiplier: float, sampling_probability: float, delta_1: float,
+    tail_bound: str, *, min_separation: int = 1, slack: float = 1e-12,
+    round_entries_to: float | None = None,
+) -> list[Rows]:
     """Row laws off a bad event of probability delta_1: a list of `Rows`, one for each group of records.
 
     Parameters
@@ -152,7 +149,7 @@ def rows(
     return [Rows(pairs, spent, lost, tail_bound if spent else "no") for pairs, spent, lost in found]
 
 
-def candidates(encoder, min_separation):
+def candidates(encoder: Encoder, min_separation: int) -> list[str]:
     """The tail bounds that are worth trying for an encoder, cheapest first."""
     names = ["joint"]
     if encoder.columns <= _SMALL or isinstance(encoder, Tree):
@@ -167,7 +164,9 @@ def candidates(encoder, min_separation):
 # ------------------------------------------------------------------ checks
 
 
-def check_setting(encoder, noise_multiplier, sampling_probability, min_separation):
+def check_setting(
+    encoder: Encoder, noise_multiplier: float, sampling_probability: float, min_separation: int
+) -> tuple[float, float, int]:
     """(noise multiplier, sampling probability, min-separation), checked against each other and the encoder."""
     check.encoder(encoder)
     noise = check.noise_multiplier(noise_multiplier)
@@ -260,7 +259,7 @@ class _Build:
         return pairs, delta_1, lost
 
 
-def void():
+def void() -> NoBracketError:
     """The error for a bound that says nothing."""
     return NoBracketError(
         "the tail bound is void here: so probable a bad event (delta_1) or so little noise lets a past participation "
@@ -284,7 +283,9 @@ def _toeplitz(encoder, b, p, delta_1, tail_bound, build):
         laws = build.start(1, ages.count, step, size, p)
         laws.add(step, bernoulli_numbers([p]))
         return build.finish(laws, np.array([float(ages.count)]), 0.0)
-    if tail_bound == "published" and ages.count <= _EXACT_ROWS:
+    if tail_bound == "published":
+        if ages.count > _EXACT_ROWS:
+            raise ValueError(f"tail_bound must be another than 'published' beyond {_EXACT_ROWS} rows; got {ages.count}")
         return _by_age(ages, entries, tails_toeplitz.published(ages, p, delta_1), delta_1, build)
     if tail_bound == "pooled":
         raise _unsuited()
@@ -293,10 +294,7 @@ def _toeplitz(encoder, b, p, delta_1, tail_bound, build):
         if not np.all(np.isfinite(cumulative)):
             raise void()
         return _by_group(ages, entries, p, np.diff(cumulative, prepend=0.0), delta_1, build, poisson=True)
-    if tail_bound == "published":
-        chances = tails_toeplitz.published_groups(ages, p, delta_1)
-    else:
-        chances = posterior(p, tails_toeplitz.joint_exponents(ages, p, delta_1 / ages.pairs))
+    chances = posterior(p, tails_toeplitz.joint_exponents(ages, p, delta_1 / ages.pairs))
     return _by_group(ages, entries, p, chances, delta_1, build, poisson=False)
 
 

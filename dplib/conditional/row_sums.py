@@ -39,8 +39,8 @@ _FAR_ABOVE = 6.0  # in log delta
 _SLOPE = 4.0  # weight of the loss's slope in the choice of cells
 
 
-class RowSum:
-    """The composed rows, one direction; a bound at every epsilon.
+class Cells:
+    """The losses of all rows on one partition, one direction.
 
     pairs : list of (Mixture, count), of one noise multiplier. least : the delta beside which others are nothing.
     among : how many such sums share one budget of cells and points.
@@ -61,8 +61,6 @@ class RowSum:
         self.points = _POINTS[0] if points * among * _POINTS[1] > 4 * _WORK else _POINTS[1]
         self.remove = check.side(direction) == "remove"
         self._partition(shifts, weights, max(least * _CUT / self.rounds, 1e-300))
-
-    # -- one row
 
     def _partition(self, shifts, weights, cut):
         """Losses at the ends of cells, the first law's masses there, and what is cut off above."""
@@ -131,7 +129,9 @@ class RowSum:
         parts = top[:, 0] + np.log(total), mean, variance
         return [float(self.counts @ part) for part in parts]
 
-    # -- the sum
+
+class RowSum(Cells):
+    """The composed rows, one direction; a bound at every epsilon. Made like its cells."""
 
     def guess(self, epsilon):
         """About the log of delta at `epsilon`, without what is cut: to steer a search, no bound."""

@@ -24,8 +24,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import bdtrc, erfcx, log_ndtr, ndtri
+from scipy.special import bdtrc, log_ndtr, ndtri
 
+from .._base.log_space import mills_ratio
 from ..gaussian import LOG_SQRT_2PI
 from ..results import NoBracketError
 
@@ -86,8 +87,8 @@ class HalfLine:
             terms = np.exp(terms - top[:, None])
         else:
             top = np.zeros(len(t))
-            terms = shares * _mills(reach)
-        one = _mills(sign * t) * np.exp(-top)
+            terms = shares * mills_ratio(reach)
+        one = mills_ratio(sign * t) * np.exp(-top)
         with_mode = terms.sum(axis=1)
         if far:
             value = sign * (with_mode - one)
@@ -102,11 +103,6 @@ class HalfLine:
         with np.errstate(divide="ignore", invalid="ignore"):
             self.log_value = np.log(self.parts[:, 0]) + self.log_scale
             self.pull = sign * terms / self.parts[:, :1]
-
-
-def _mills(s):
-    """Phi(-s) / phi(s)."""
-    return math.sqrt(math.pi / 2) * erfcx(s / math.sqrt(2))
 
 
 # ------------------------------------------------------------------ two kinds of pairs

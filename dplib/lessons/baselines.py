@@ -13,7 +13,7 @@ from ..results import NoBracketError, UpperEnd
 _WIDE = 1e-3  # of log delta_1, relative: a wider bracket is compared with the bounds that always exist
 
 
-def group_lemma(mechanism, delta, group_size, sharpened=False) -> UpperEnd:
+def group_lemma(mechanism: object, delta: float, group_size: int, sharpened: bool = False) -> UpperEnd:
     """Upper bound on a group's epsilon from the one-record guarantee alone [G-1.1].
 
     If one record has (e, delta_1(e)), then k records have (k e, k e^{ke} delta_1(e));
@@ -39,7 +39,7 @@ def group_lemma(mechanism, delta, group_size, sharpened=False) -> UpperEnd:
     if not parts:
         return UpperEnd(0.0)
     if k == 1 and sharpened:
-        return accounting.epsilon(composition, delta).upper
+        return UpperEnd(accounting.epsilon(composition, delta).upper)
 
     def growth(e):
         if sharpened and e > 0:  # log((e^{ke} - 1) / (e^e - 1)), exact for small and large e
@@ -96,7 +96,7 @@ def _ends(excess, e, first):
     return low, high
 
 
-def linear_extrapolation(mechanism, delta, group_size) -> float:
+def linear_extrapolation(mechanism: object, delta: float, group_size: int) -> float:
     """k * epsilon_1(delta): a rule of thumb, not a bound in either direction [G-4L].
 
     Arguments and errors as for `group_lemma`.

@@ -29,9 +29,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._base import validate as check
-from .._base.lazy_scipy import special
+from .._base.lazy_scipy import optimize, special
+from .._base.log_space import mills_ratio
 from ..gaussian import LOG_SQRT_2PI, TAIL_ERROR, log_tail_difference
 
 _LARGEST_EPSILON = 1e6
@@ -44,7 +46,7 @@ CONDITIONS = ("threshold", "exact")
 # ------------------------------------------------------------------- one step
 
 
-def unsampled_epsilon(epsilon, sampling_probability):
+def unsampled_epsilon(epsilon: ArrayLike, sampling_probability: ArrayLike) -> float | np.ndarray:
     """log(1 + (e^epsilon - 1) / q): the epsilon at which the unsampled Gaussian is evaluated [C-8].
 
     At least `epsilon`; relative accuracy 1e-15. Raises ValueError or TypeError on bad input.
@@ -53,7 +55,9 @@ def unsampled_epsilon(epsilon, sampling_probability):
     return _plain(_unsampled(epsilon, q))
 
 
-def delta(epsilon, noise_multiplier, sampling_probability):
+def delta(
+    epsilon: ArrayLike, noise_multiplier: ArrayLike, sampling_probability: ArrayLike
+) -> float | np.ndarray:
     """delta of one step at `epsilon`, the larger of both directions (remove) [R-6], [C-9].
 
     Relative accuracy 1e-12 for epsilon <= 100, however small the value (0.0 below the
@@ -66,7 +70,9 @@ def delta(epsilon, noise_multiplier, sampling_probability):
     return _plain(q * np.exp(_log_gaussian(_unsampled(epsilon, q), 1 / sigma)))
 
 
-def threshold(epsilon, noise_multiplier, sampling_probability):
+def threshold(
+    epsilon: ArrayLike, noise_multiplier: ArrayLike, sampling_probability: ArrayLike
+) -> float | np.ndarray:
     """The output x* = sigma^2 epsilon_bar + 1/2 at which the privacy loss equals `epsilon` [R-6].
 
     In units of the clip norm; the record is worth 1. Outputs above it make up delta.
@@ -76,7 +82,9 @@ def threshold(epsilon, noise_multiplier, sampling_probability):
     return _plain(sigma * sigma * _unsampled(epsilon, q) + 0.5)
 
 
-def threshold_distances(epsilon, noise_multiplier, sampling_probability):
+def threshold_distances(
+    epsilon: ArrayLike, noise_multiplier: ArrayLike, sampling_probability: ArrayLike
+) -> tuple[float | np.ndarray, float | np.ndarray]:
     """(r_minus, r_plus): the threshold's distance above the means 1 and 0, over sqrt(2) sigma [R-6].
 
     delta = (q erfc(r_minus) - (e^epsilon - 1 + q) erfc(r_plus)) / 2. In the source's
@@ -92,7 +100,9 @@ def threshold_distances(epsilon, noise_multiplier, sampling_probability):
 # ------------------------------------------------------- noise for a target
 
 
-def noise_multiplier(epsilon, delta, sampling_probability):
+def noise_multiplier(
+    epsilon: ArrayLike, delta: ArrayLike, sampling_probability: ArrayLike
+) -> float | np.ndarray:
     """Smallest sigma with delta(epsilon, sigma, q) <= `delta`: sigma(q), on the safe side.
 
     epsilon : at least 0. delta : in (0, 1). sampling_probability : above delta, at
@@ -110,7 +120,9 @@ def noise_multiplier(epsilon, delta, sampling_probability):
     return _plain(1 / _largest_mu(_unsampled(epsilon, q), np.log(delta) - np.log(q)))
 
 
-def elasticity(epsilon, noise_multiplier, sampling_probability):
+def elasticity(
+    epsilon: ArrayLike, noise_multiplier: ArrayLike, sampling_probability: ArrayLike
+) -> float | np.ndarray:
     """d log sigma / d log q along the curve of constant (epsilon, delta) through this point [R-6.2x].
 
     Below 1 the effective noise sigma / q falls as q grows, above 1 it rises. Relative
@@ -122,7 +134,7 @@ def elasticity(epsilon, noise_multiplier, sampling_probability):
     return _plain(1 + _excess(1 / sigma, _unsampled(epsilon, q)))
 
 
-def noise_slope(epsilon, delta, sampling_probability):
+def noise_slope(epsilon: ArrayLike, delta: ArrayLike, sampling_probability: ArrayLike) -> float | np.ndarray:
     """The derivative sigma'(q) of `noise_multiplier` in the sampling probability [R-6.1].
 
     Arguments and errors as for `noise_multiplier`; always positive.
@@ -136,7 +148,9 @@ def noise_slope(epsilon, delta, sampling_probability):
 # ------------------------------------- where the effective noise sigma / q falls
 
 
-def boundary_delta(epsilon, sampling_probability, condition="exact"):
+def boundary_delta(
+    epsilon: ArrayLike, sampling_probability: ArrayLike, condition: str = "exact"
+) -> float | np.ndarray:
     """The delta below which `condition` holds at sigma(q): the edge of its region.
 
     condition="threshold" : the threshold lies above 1 (the source's a < b);
@@ -152,7 +166,9 @@ def boundary_delta(epsilon, sampling_probability, condition="exact"):
     return _plain(q * _boundary(_unsampled(epsilon, q), condition))
 
 
-def effective_noise_falls(epsilon, delta, sampling_probability, condition="exact"):
+def effective_noise_falls(
+    epsilon: ArrayLike, delta: ArrayLike, sampling_probability: ArrayLike, condition: str = "exact"
+) -> bool | np.ndarray:
     """Whether sigma(q) / q decreases at q: exactly, or by the source's sufficient condition.
 
     Arguments and errors as for `noise_multiplier`; condition as for `boundary_delta`.
@@ -164,7 +180,7 @@ def effective_noise_falls(epsilon, delta, sampling_probability, condition="exact
     return bool(answer) if answer.ndim == 0 else answer
 
 
-def peak_probability(epsilon, delta):
+def peak_probability(epsilon: float, delta: float) -> float:
     """The sampling probability at which the effective noise sigma(q) / q is largest [R-6.2x].
 
     sigma(q) / q rises up to it and falls beyond; 1.0 where it rises throughout, as at
@@ -172,16 +188,17 @@ def peak_probability(epsilon, delta):
     """
     epsilon = check.real("epsilon", epsilon, at_least=0, at_most=_LARGEST_EPSILON)
     delta = check.real("delta", delta, at_least=_SMALLEST_PROBABILITY, below=1)
-    low, high = math.log(delta), 0.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        q = np.array(math.exp(middle))
-        above = math.log(delta) < middle + math.log(max(_boundary(_unsampled(epsilon, q), "exact"), 1e-300))
-        low, high = (low, middle) if above else (middle, high)
-    return math.exp(high)
+
+    def excess(log_q):
+        boundary = _boundary(_unsampled(epsilon, np.array(math.exp(log_q))), "exact")
+        return log_q + math.log(max(boundary, 1e-300)) - math.log(delta)
+
+    if excess(0.0) <= 0:
+        return 1.0
+    return math.exp(optimize.brentq(excess, math.log(delta), 0.0, xtol=1e-12))
 
 
-def sharp_constant(condition="threshold"):
+def sharp_constant(condition: str = "threshold") -> float:
     """Least K such that q >= K delta and epsilon >= K delta imply `condition`, for every delta.
 
     "threshold" : 2 / (1 - 2 erfc(sqrt(log 2))) = 3.8319 [R-6.3]. "exact" : 1.8143 [R-6.2x].
@@ -308,7 +325,7 @@ def _excess(mu, bar):
     if np.any(right):
         m, e, y = mu[right], bar[right], x[right]
         # (M(x) - e^-bar M(x + mu)) / mu; for a tiny mu the two are equal up to e^-bar, bar >= 20.
-        out[right] = (_mills(y) - np.exp(-e) * _mills(y + m)) / m - 1
+        out[right] = (mills_ratio(y) - np.exp(-e) * mills_ratio(y + m)) / m - 1
     if np.any(left):
         m, y = mu[left], x[left]
         first, second = special.log_ndtr(-y), special.log_ndtr(-y - m)
@@ -316,10 +333,6 @@ def _excess(mu, bar):
         out[left] = np.expm1(np.minimum(log_j, 709.0))
         out[left] = np.where(log_j > 709.0, np.inf, out[left])
     return out
-
-
-def _mills(x):
-    return math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
 
 
 def _critical_mu(bar):

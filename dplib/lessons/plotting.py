@@ -12,7 +12,12 @@ Matplotlib is imported inside the functions: `import dplib` stays light.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .._base import validate as check
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 WIDTH = 5.6  # inches; about 730 pixels at DPI, so text stays legible when scaled to a phone
 DPI = 130
@@ -77,7 +82,7 @@ def use_style() -> None:
     )
 
 
-def figure(rows: int = 1, columns: int = 1, *, height: float | None = None, **keywords):
+def figure(rows: int = 1, columns: int = 1, *, height: float | None = None, **keywords: Any) -> tuple:
     """Open a figure of page width with a grid of panels.
 
     Parameters
@@ -118,7 +123,10 @@ def curve(index: int) -> dict:
     return {"color": colour, "linestyle": dash}
 
 
-def finish(ax, *, x=None, y=None, title: str = "", legend: str | None = None) -> None:
+def finish(
+    ax: Axes, *, x: str | None = None, y: str | None = None, title: str = "",
+    legend: str | None = None,
+) -> None:
     """Name both axes (with units) and, where given, add a title and a legend.
 
     Parameters
@@ -147,7 +155,10 @@ def finish(ax, *, x=None, y=None, title: str = "", legend: str | None = None) ->
         ax.legend(loc=legend)
 
 
-def label_line(ax, x, y, text, *, color=INK, shift=(4, 0), **keywords) -> None:
+def label_line(
+    ax: Axes, x: float, y: float, text: str, *, color: str = INK,
+    shift: tuple[float, float] = (4, 0), **keywords: Any,
+) -> None:
     """Write `text` beside the data point (x, y), `shift` points away, in the curve's colour."""
-    options = {"va": "center", "ha": "left", "fontsize": 9.5, "annotation_clip": False} | keywords
+    options: dict[str, Any] = {"va": "center", "ha": "left", "fontsize": 9.5, "annotation_clip": False} | keywords
     ax.annotate(text, (x, y), xytext=shift, textcoords="offset points", color=color, **options)

@@ -22,12 +22,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from .. import gaussian, matrices
 from .._base import validate as check
 from .._base.checkpoints import bar
+from .._base.validate import Direction
 from ..gaussian import LOG_SQRT_2PI
+from ..matrices import Encoder, Tree
 from ..results import Estimate, UpperEnd
 from ._truth_integrals import Forest, Modes, integrand
 
@@ -41,7 +44,8 @@ _FARTHEST = 30.0  # e^(30^2 / 2) is the largest likelihood ratio that is safe in
 
 
 def all_modes(
-    encoder, noise_multiplier, sampling_probability, *, samples=4096, seed=0, confidence=0.999
+    encoder: Encoder | ArrayLike, noise_multiplier: float, sampling_probability: float, *,
+    samples: int = 4096, seed: int = 0, confidence: float = 0.999,
 ) -> Truth:
     """The pair of an encoder with up to 12 rounds, by sampling with all of its 2^n modes [M-4.3].
 
@@ -63,7 +67,10 @@ def all_modes(
     return Truth("all modes", array, sigma, p, lambda left_out: Modes(array / sigma, p), sampling)
 
 
-def tree(encoder, noise_multiplier, sampling_probability, *, samples=8192, seed=0, confidence=0.999) -> Truth:
+def tree(
+    encoder: Tree, noise_multiplier: float, sampling_probability: float, *, samples: int = 8192,
+    seed: int = 0, confidence: float = 0.999,
+) -> Truth:
     """The pair of a binary tree, or of several with restarts, by an exact recursion over nodes [M-tree].
 
     At an output the weights of 0, 1, 2, ... participations below a node are the product of its
@@ -92,7 +99,7 @@ def tree(encoder, noise_multiplier, sampling_probability, *, samples=8192, seed=
     )
 
 
-def two_rounds(encoder, noise_multiplier, sampling_probability) -> Truth:
+def two_rounds(encoder: Encoder | ArrayLike, noise_multiplier: float, sampling_probability: float) -> Truth:
     """The pair of an encoder with two rounds, by quadrature [M-4.3].
 
     One coordinate is integrated exactly, the other by the trapezoid rule, whose nodes are doubled until
@@ -149,7 +156,7 @@ class Truth:
     def __repr__(self):
         return f"Truth({self.method}, noise_multiplier={self._sigma:g}, sampling_probability={self._p:g})"
 
-    def delta(self, epsilon, direction="both") -> Estimate:
+    def delta(self, epsilon: float, direction: Direction = "both") -> Estimate:
         """Estimate of delta at `epsilon` >= 0.
 
         direction : "remove", "add" or "both" (the larger).
@@ -158,7 +165,7 @@ class Truth:
         epsilon = check.epsilon(epsilon)
         return self._answer("delta", epsilon, check.direction(direction))
 
-    def epsilon(self, delta, direction="both") -> Estimate:
+    def epsilon(self, delta: float, direction: Direction = "both") -> Estimate:
         """Estimate of the smallest epsilon >= 0 at `delta`, from 1e-50 to below 1.
 
         The standard error is that of delta over the slope. Other arguments and errors as for `delta`.

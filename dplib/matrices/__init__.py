@@ -34,9 +34,10 @@ bins `toeplitz` and `dense` also make encoders with entries of both signs, with 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._base import validate as check
-from .encoders import MOST_ROUNDS, Dense, Encoder, SignedDense, Tree, check_size
+from .encoders import MOST_ROUNDS, Dense, Encoder, SignedDense, Tree
 from .noise import NoiseStream
 from .toeplitz_encoders import BufferedToeplitz, Counting, SignedToeplitz, Toeplitz
 
@@ -54,32 +55,28 @@ __all__ = [
     "identity",
     "noise_stream",
     "optimal_counting",
-    "prefix_sums",
     "toeplitz",
     "tree_restarts",
 ]
 
 
-def identity(n) -> Toeplitz:
+def identity(n: int) -> Toeplitz:
     """C = I: independent noise in every round, as in DP-SGD. n : rounds, at least 1."""
     n = check.whole("n", n, at_least=1, at_most=MOST_ROUNDS)
     return Toeplitz(np.concatenate([[1.0], np.zeros(n - 1)]))
 
 
-def toeplitz(coefficients, signed=False) -> Toeplitz:
+def toeplitz(coefficients: ArrayLike, signed: bool = False) -> Toeplitz:
     """C[i, j] = coefficients[i - j] for i >= j.
 
     coefficients : shape (n,), the first above 0; pad with zeros for a banded encoder.
     signed : whether the others may be below 0 [N-K]. Only `BallsInBins`, utility and noise take such encoders.
     Raises ValueError or TypeError on anything else.
     """
-    if check.flag("signed", signed):
-        return SignedToeplitz(coefficients)
-    _check_signs("coefficients", "be", coefficients)
-    return Toeplitz(coefficients)
+    return (SignedToeplitz if check.flag("signed", signed) else Toeplitz)(coefficients)  # type: ignore[arg-type]
 
 
-def optimal_counting(n, bands=None) -> Toeplitz:
+def optimal_counting(n: int, bands: int | None = None) -> Toeplitz:
     """The square root of the prefix sums: f(0) = 1, f(k) = f(k - 1) (1 - 1/(2k)) [M-E].
 
     n : rounds, at least 1. bands : None, or the number of coefficients kept, 1 to n (the rest are 0).
@@ -100,7 +97,7 @@ def optimal_counting(n, bands=None) -> Toeplitz:
     return Toeplitz(np.concatenate([whole.coefficients[:bands], np.zeros(whole.n - bands)]))
 
 
-def buffered_linear_toeplitz(n, output_scale, buffer_decay) -> BufferedToeplitz:
+def buffered_linear_toeplitz(n: int, output_scale: ArrayLike, buffer_decay: ArrayLike) -> BufferedToeplitz:
     """First column 1, then sum_k output_scale[k] buffer_decay[k]^(i-1) for i = 1 .. n - 1 [N-BLT].
 
     Parameters
@@ -111,15 +108,15 @@ def buffered_linear_toeplitz(n, output_scale, buffer_decay) -> BufferedToeplitz:
     Streaming needs `buffers` numbers per coordinate instead of all past rounds.
     Raises ValueError or TypeError on bad input.
     """
-    return BufferedToeplitz(n, output_scale, buffer_decay)
+    return BufferedToeplitz(n, output_scale, buffer_decay)  # type: ignore[arg-type]
 
 
-def binary_tree(leaves) -> Tree:
+def binary_tree(leaves: int) -> Tree:
     """All sums over dyadic intervals of `leaves` rounds, a power of two [M-tree]."""
     return Tree(leaves)
 
 
-def tree_restarts(rounds, leaves) -> Tree:
+def tree_restarts(rounds: int, leaves: int) -> Tree:
     """One binary tree after the other: rounds / leaves trees with `leaves` rounds each.
 
     leaves : a power of two that divides rounds. For another number of rounds, round it up: the
@@ -134,7 +131,7 @@ def tree_restarts(rounds, leaves) -> Tree:
     return Tree(tree.leaves, rounds // tree.leaves)
 
 
-def dense(array, row_rounds=None, signed=False) -> Dense:
+def dense(array: ArrayLike, row_rounds: ArrayLike | None = None, signed: bool = False) -> Dense:
     """Any encoder that uses no later round than it may.
 
     Parameters
@@ -148,20 +145,12 @@ def dense(array, row_rounds=None, signed=False) -> Dense:
 
     Raises ValueError or TypeError on anything else. Memory and time are those of dense matrices.
     """
-    if check.flag("signed", signed):
-        return SignedDense(array, row_rounds)
-    _check_signs("array", "have entries", array)
-    return Dense(array, row_rounds)
+    return (SignedDense if check.flag("signed", signed) else Dense)(array, row_rounds)  # type: ignore[arg-type]
 
 
-def prefix_sums(n):
-    """The workload A: all ones on and below the diagonal, so that A x are the sums of the first rounds."""
-    n = check.whole("n", n, at_least=1, at_most=MOST_ROUNDS)
-    check_size("n", n, n)
-    return np.tri(n)
-
-
-def noise_stream(encoder, shape, noise_multiplier, seed, estimate="dyadic") -> NoiseStream:
+def noise_stream(
+    encoder: Encoder, shape: int | tuple[int, ...], noise_multiplier: float, seed: int
+) -> NoiseStream:
     """Correlated noise, round by round, for a training loop: see `NoiseStream`.
 
     Parameters
@@ -170,27 +159,9 @@ def noise_stream(encoder, shape, noise_multiplier, seed, estimate="dyadic") -> N
     shape : shape of one round's contribution, a whole number or a tuple of them; () for a scalar.
     noise_multiplier : sigma > 0, the standard deviation of every entry of z.
     seed : whole number at least 0. The generator is NumPy's PCG64: reproducible, not cryptographic.
-    estimate : for trees, "dyadic" (each prefix is the sum of its dyadic nodes) or "causal" (each node
-        is averaged with the ones below it, which lowers the variance at no cost in privacy).
     """
     encoder = check.encoder(encoder, signed=True)
     shape = check.shape("shape", shape)
     sigma = check.noise_multiplier(noise_multiplier)
     seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
-    check.choice("estimate", estimate, ("dyadic", "causal"))
-    if estimate != "dyadic" and not isinstance(encoder, Tree):
-        raise ValueError(f"estimate must be 'dyadic' for an encoder that is no tree; got {estimate!r}")
-    return NoiseStream(encoder._recursion(shape, estimate), encoder.columns, shape, sigma, seed)
-
-
-def _check_signs(name, words, values):
-    """Refuse entries below 0, and say how they are allowed. What is no array of numbers is refused elsewhere."""
-    try:
-        values = np.asarray(values, float)
-    except (TypeError, ValueError, OverflowError):
-        return
-    if np.any(values < 0):
-        raise ValueError(
-            f"{name} must {words} at least 0; got {float(values[values < 0][0])!r} "
-            "(signed=True lifts this, for balls in bins)"
-        )
+    return NoiseStream(encoder._recursion(shape), encoder.columns, shape, sigma, seed)

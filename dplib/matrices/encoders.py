@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._base import validate as check
 from . import noise
@@ -26,15 +27,23 @@ class Encoder:
     _smallest = 0.0
 
     @property
+    def columns(self) -> int:
+        raise NotImplementedError
+
+    @property
     def rows(self) -> int:
         return self.columns
 
     @cached_property
-    def row_rounds(self):
+    def row_rounds(self) -> np.ndarray:
         """For each row the round (from 0) after which it can be released; never decreasing."""
         return locked(np.arange(self.columns))
 
-    def gram(self):
+    def gram_diagonal(self, lag: int) -> np.ndarray:
+        """Inner products of columns i and i + lag, for i = 0 .. columns - 1 - lag."""
+        raise NotImplementedError
+
+    def gram(self) -> np.ndarray:
         """C^T C as a dense (columns, columns) array."""
         n = self.columns
         check_size("gram", n, n)
@@ -46,7 +55,7 @@ class Encoder:
             result[place + lag, place] = diagonal
         return result
 
-    def column_norms(self):
+    def column_norms(self) -> np.ndarray:
         """Euclidean norms of the columns, shape (columns,)."""
         return np.sqrt(self.gram_diagonal(0))
 
@@ -116,20 +125,20 @@ class Tree(Encoder):
         return locked(starts + np.tile(rounds, self.trees)), locked(np.tile(heights, self.trees))
 
     @property
-    def row_rounds(self):
+    def row_rounds(self) -> np.ndarray:
         return self._nodes[0]
 
     @property
-    def row_heights(self):
+    def row_heights(self) -> np.ndarray:
         """Height of each row's node: the row is a sum over 2^height rounds, the last of them row_rounds."""
         return self._nodes[1]
 
-    def entries(self):
+    def entries(self) -> np.ndarray:
         check_size("entries", self.rows, self.columns)
         age = self.row_rounds[:, None] - np.arange(self.columns)
         return ((age >= 0) & (age < (1 << self.row_heights)[:, None])).astype(float)
 
-    def multiply(self, x):
+    def multiply(self, x: ArrayLike) -> np.ndarray:
         level, shape = right_side("x", x, self.columns)
         result = np.empty((self.rows, level.shape[1]))
         for height in range(self.height + 1):
@@ -137,14 +146,14 @@ class Tree(Encoder):
             level = level[::2] + level[1::2] if height < self.height else level
         return result.reshape(self.rows, *shape[1:])
 
-    def solve(self, y):
+    def solve(self, y: ArrayLike) -> np.ndarray:
         """Least squares by one pass up and one down the tree, time O(rows) [M-tree]."""
         y, shape = right_side("y", y, self.rows)
         # Up: best estimate of each node from what lies below; its variance is 2^h / (2^(h+1) - 1).
         estimates = [y[self.row_heights == 0]]
         for height in range(1, self.height + 1):
             below = estimates[-1][::2] + estimates[-1][1::2]
-            weight = _own_weight(height)
+            weight = 2.0**height / (2.0 ** (height + 1) - 1)  # of the own measurement beside the sum of the children's
             estimates.append(weight * y[self.row_heights == height] + (1 - weight) * below)
         # Down: the children share equally what the node knows better than they do.
         best = estimates[-1]
@@ -152,7 +161,7 @@ class Tree(Encoder):
             best = level + np.repeat((best - level[::2] - level[1::2]) / 2, 2, axis=0)
         return best.reshape(self.columns, *shape[1:])
 
-    def gram_diagonal(self, lag):
+    def gram_diagonal(self, lag: int) -> np.ndarray:
         """The number of nodes above both rounds i and i + lag, for i = 0 .. columns - 1 - lag."""
         first = np.arange(self.columns - self._lag(lag))
         second = first + lag
@@ -161,8 +170,8 @@ class Tree(Encoder):
         ancestor = np.frexp((first ^ second).astype(float))[1]
         return np.where(same_tree, self.height + 1.0 - ancestor, 0.0)
 
-    def _recursion(self, shape, estimate):
-        return noise.DyadicSums(self.leaves, shape, estimate)
+    def _recursion(self, shape):
+        return noise.DyadicSums(self.leaves, shape)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,7 +179,7 @@ class Dense(Encoder):
     """Any causal encoder with entries >= 0; made by `dense`."""
 
     array: np.ndarray
-    row_rounds: np.ndarray = None
+    row_rounds: np.ndarray = None  # type: ignore[assignment]  # filled in where it is not given
 
     def __post_init__(self):
         array = check.matrix("array", self.array)
@@ -242,14 +251,14 @@ class Dense(Encoder):
             and not np.any(np.triu(self.array, 1))
         )
 
-    def entries(self):
+    def entries(self) -> np.ndarray:
         return self.array.copy()
 
-    def multiply(self, x):
+    def multiply(self, x: ArrayLike) -> np.ndarray:
         x, shape = right_side("x", x, self.columns)
         return (self.array @ x).reshape(self.rows, *shape[1:])
 
-    def solve(self, y):
+    def solve(self, y: ArrayLike) -> np.ndarray:
         y, shape = right_side("y", y, self.rows)
         if self.is_triangular:
             from scipy.linalg import solve_triangular
@@ -261,14 +270,14 @@ class Dense(Encoder):
             raise ValueError(f"array must have full column rank ({self.columns}) to be solved; got rank {rank}")
         return x.reshape(self.columns, *shape[1:])
 
-    def gram(self):
+    def gram(self) -> np.ndarray:
         return self.array.T @ self.array
 
-    def gram_diagonal(self, lag):
+    def gram_diagonal(self, lag: int) -> np.ndarray:
         lag = self._lag(lag)
         return np.einsum("ij,ij->j", self.array[:, : self.columns - lag], self.array[:, lag:])
 
-    def _recursion(self, shape, _):
+    def _recursion(self, shape):
         if not self.is_triangular:
             raise ValueError("encoder must be square and lower-triangular, or a tree, to stream its noise")
         return noise.DenseSubstitution(self.array, shape)
@@ -312,7 +321,3 @@ def right_side(name, values, length):
         raise ValueError(f"{name} must have one row for each of {length}; got shape {array.shape}")
     return array.reshape(length, -1), array.shape
 
-
-def _own_weight(height):
-    """Weight of a node's own measurement beside the sum of its children's estimates: 2^h / (2^(h+1) - 1)."""
-    return 2.0**height / (2.0 ** (height + 1) - 1)

@@ -18,113 +18,92 @@ def _checksum(*arrays):
     return format(zlib.crc32(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)), "08x")
 
 
-class Substitution:
+class Recursion:
+    """From z to w; `memory` is what it keeps of the past, `name` what it belongs to."""
+
+    def fresh_rows(self, t):
+        """How many rows of z round t takes."""
+        return 1
+
+
+class Substitution(Recursion):
     """Toeplitz encoder: w_t = (z_t - sum_k c_k w_{t-k}) / c_0. Memory: bands - 1 rows."""
 
     def __init__(self, coefficients, shape):
         self.first, later = coefficients[0], coefficients[1:]
         # A ring: slot (t mod bands - 1) holds w_t; two copies in a row need no index arithmetic.
         self.twice = np.concatenate([later, later])[::-1].copy()
-        self.past = np.zeros((len(later), *shape))
+        self.memory = np.zeros((len(later), *shape))
         self.name = f"Toeplitz {_checksum(coefficients)}"
 
-    def fresh_rows(self, _):
-        return 1
-
     def step(self, t, z):
-        size = len(self.past)
+        size = len(self.memory)
         if not size:
             return z[0] / self.first
         # Slot s holds the round (t - s) mod size rounds back, where 0 means size rounds.
         start = (-t) % size
-        w = (z[0] - np.tensordot(self.twice[start : start + size], self.past, 1)) / self.first
-        self.past[t % size] = w
+        w = (z[0] - np.tensordot(self.twice[start : start + size], self.memory, 1)) / self.first
+        self.memory[t % size] = w
         return w
 
-    def arrays(self):
-        return {"past": self.past}
 
-
-class DenseSubstitution:
+class DenseSubstitution(Recursion):
     """Dense lower-triangular encoder. Memory: every past row."""
 
     def __init__(self, array, shape):
         self.array = array
-        self.past = np.zeros((len(array), *shape))
+        self.memory = np.zeros((len(array), *shape))
         self.name = f"dense {_checksum(array)}"
 
-    def fresh_rows(self, _):
-        return 1
-
     def step(self, t, z):
-        w = (z[0] - np.tensordot(self.array[t, :t], self.past[:t], 1)) / self.array[t, t]
-        self.past[t] = w
+        w = (z[0] - np.tensordot(self.array[t, :t], self.memory[:t], 1)) / self.array[t, t]
+        self.memory[t] = w
         return w
 
-    def arrays(self):
-        return {"past": self.past}
 
-
-class Buffers:
+class Buffers(Recursion):
     """Buffered linear Toeplitz encoder: w = z - scale . s, s <- decay s + w. Memory: one row for each buffer."""
 
     def __init__(self, scale, decay, shape):
         self.scale, self.decay = scale, decay.reshape(-1, *(1 for _ in shape))
-        self.buffers = np.zeros((len(scale), *shape))
+        self.memory = np.zeros((len(scale), *shape))
         self.name = f"buffers {_checksum(scale, decay)}"
 
-    def fresh_rows(self, _):
-        return 1
-
     def step(self, _, z):
-        w = z[0] - np.tensordot(self.scale, self.buffers, 1)
-        self.buffers *= self.decay
-        self.buffers += w
+        w = z[0] - np.tensordot(self.scale, self.memory, 1)
+        self.memory *= self.decay
+        self.memory += w
         return w
 
-    def arrays(self):
-        return {"buffers": self.buffers}
 
-
-class DyadicSums:
+class DyadicSums(Recursion):
     """Tree encoder: the noise of a prefix sum is the sum over its dyadic nodes. Memory: height + 2 rows.
 
     The open nodes are the digits of a binary counter: slot h is filled when bit h
     of the number of rounds is set. w is the difference of two prefix sums in a row.
     """
 
-    def __init__(self, leaves, shape, estimate):
+    def __init__(self, leaves, shape):
         self.leaves = leaves
-        self.averages = estimate == "causal"  # whether a node is averaged with what lies below it
-        self.name = f"trees with {leaves} leaves, {estimate}"
+        self.name = f"trees with {leaves} leaves"
         # One slot for each height, then the finished trees, then the last prefix sum.
-        self.sums = np.zeros((leaves.bit_length() + 1, *shape))
+        self.memory = np.zeros((leaves.bit_length() + 1, *shape))
 
     def fresh_rows(self, t):
         ends = t % self.leaves + 1
         return (ends & -ends).bit_length()
 
     def step(self, t, z):
-        sums, carry = self.sums, z[0]
-        top = len(z) - 1
-        for height in range(1, top + 1):
-            if self.averages:
-                weight = 2.0**height / (2.0 ** (height + 1) - 1)
-                carry = weight * z[height] + (1 - weight) * (sums[height - 1] + carry)
-            else:
-                carry = z[height]
-            sums[height - 1] = 0.0
+        sums, top = self.memory, len(z) - 1
+        sums[:top] = 0.0  # the nodes below the one that is complete now
         if (t + 1) % self.leaves:
-            sums[top] = carry
+            sums[top] = z[top]
         else:
-            sums[-2] += carry
+            sums[-2] += z[top]
         prefix = sums[:-1].sum(axis=0)
         w = prefix - sums[-1]
         sums[-1] = prefix
         return w
-
-    def arrays(self):
-        return {"sums": self.sums}
 
 
 class NoiseStream:
@@ -169,7 +148,7 @@ class NoiseStream:
     @property
     def memory_rows(self) -> int:
         """How many rows of `shape` the state holds."""
-        return sum(len(array) for array in self._recursion.arrays().values())
+        return len(self._recursion.memory)
 
     def state(self) -> dict:
         """Everything that the coming rounds depend on, as copies: plain numbers, text and arrays."""
@@ -177,16 +156,15 @@ class NoiseStream:
             **self._label(),
             "round": self.round,
             "generator": self._generator.bit_generator.state,
-            **{name: array.copy() for name, array in self._recursion.arrays().items()},
+            "memory": self._recursion.memory.copy(),
         }
 
-    def restore(self, state):
+    def restore(self, state: dict) -> None:
         """Go on from a `state` of a stream with the same encoder, shape and noise.
 
         Raises TypeError when it is no such dictionary and ValueError when it belongs to another stream.
         """
-        arrays = self._recursion.arrays()
-        wanted = {*self._label(), "round", "generator", *arrays}
+        wanted = {*self._label(), "round", "generator", "memory"}
         if not isinstance(state, dict) or not wanted <= set(state):
             raise TypeError(f"state must be a dictionary with the keys {sorted(wanted)}; got {type(state).__name__}")
         for name, mine in self._label().items():
@@ -194,8 +172,7 @@ class NoiseStream:
                 raise ValueError(f"state must belong to a stream with {name} = {mine!r}; got {state[name]!r}")
         self.round = check.whole("state['round']", state["round"], at_least=0, at_most=self.rounds)
         self._generator.bit_generator.state = state["generator"]
-        for name, array in arrays.items():
-            array[...] = state[name]
+        self._recursion.memory[...] = state["memory"]
 
     def _label(self):
         return {

@@ -25,21 +25,21 @@ from __future__ import annotations
 import numpy as np
 
 from .._base import validate as check
-from . import Dense, Toeplitz, Tree
+from . import Dense, Encoder, Toeplitz, Tree
 from .encoders import check_size
 
 _DECODERS = ("pseudo-inverse", "causal", "dyadic")
 
 
-def deviations(encoder, noise_multiplier=1.0, decoder="pseudo-inverse", workload=None):
+def deviations(
+    encoder: Encoder, noise_multiplier: float = 1.0, decoder: str = "pseudo-inverse"
+) -> np.ndarray:
     """Standard deviation of the error of each prefix sum, shape (columns,).
 
     Parameters
     ----------
     encoder : an encoder. noise_multiplier : sigma > 0.
     decoder : "pseudo-inverse", "causal" (differs for trees only) or "dyadic" (trees only).
-    workload : None for the prefix sums, or a matrix with one row for each query, columns = rounds;
-        then the result has one entry for each query. Only with the pseudo-inverse, densely.
 
     Cost: O(n) for Toeplitz encoders (n log n for the inverse), O(n log n) for trees, else dense.
     Raises ValueError or TypeError on bad input, and where the encoder cannot be inverted.
@@ -47,8 +47,6 @@ def deviations(encoder, noise_multiplier=1.0, decoder="pseudo-inverse", workload
     encoder = check.encoder(encoder, signed=True)
     sigma = check.noise_multiplier(noise_multiplier)
     check.choice("decoder", decoder, _DECODERS)
-    if workload is not None:
-        return sigma * _dense_norms(encoder, _workload(encoder, workload, decoder))
     if isinstance(encoder, Tree):
         return sigma * np.sqrt(_tree_variances(encoder, decoder))
     if decoder == "dyadic" or (decoder == "causal" and isinstance(encoder, Dense) and not encoder.is_triangular):
@@ -57,10 +55,10 @@ def deviations(encoder, noise_multiplier=1.0, decoder="pseudo-inverse", workload
         column = encoder.prefix_coefficients
         largest = np.max(np.abs(column))  # as in `rmse`
         return sigma * largest * np.sqrt(np.cumsum((column / largest) ** 2))
-    return sigma * _dense_norms(encoder, np.tri(encoder.columns))
+    return sigma * _dense_norms(encoder)
 
 
-def rmse(encoder, noise_multiplier=1.0, decoder="pseudo-inverse", workload=None) -> float:
+def rmse(encoder: Encoder, noise_multiplier: float = 1.0, decoder: str = "pseudo-inverse") -> float:
     """Root mean square error of a prefix sum, per round and coordinate: sigma ||B||_F / sqrt(n) [N-RMSE].
 
     Arguments and errors as for `deviations`.
@@ -69,33 +67,24 @@ def rmse(encoder, noise_multiplier=1.0, decoder="pseudo-inverse", workload=None)
     >>> print(f"{utility.rmse(matrices.identity(64)):.4f} {utility.rmse(matrices.optimal_counting(64)):.4f}")
     5.7009 1.4426
     """
-    errors = deviations(encoder, noise_multiplier, decoder, workload)
-    largest = np.max(errors) or 1.0  # squares of large errors would leave the range of floats
+    errors = deviations(encoder, noise_multiplier, decoder)
+    largest = np.max(errors)  # squares of large errors would leave the range of floats
     return float(largest * np.sqrt(np.mean((errors / largest) ** 2)))
 
 
-def largest_error(encoder, noise_multiplier=1.0, decoder="pseudo-inverse", workload=None) -> float:
+def largest_error(encoder: Encoder, noise_multiplier: float = 1.0, decoder: str = "pseudo-inverse") -> float:
     """Largest standard deviation of a prefix sum: sigma times the largest row norm of B.
 
     Arguments and errors as for `deviations`.
     """
-    return float(np.max(deviations(encoder, noise_multiplier, decoder, workload)))
+    return float(np.max(deviations(encoder, noise_multiplier, decoder)))
 
 
-def _workload(encoder, workload, decoder):
-    table = check.matrix("workload", workload)
-    if table.shape[1] != encoder.columns:
-        raise ValueError(f"workload must have one column for each round ({encoder.columns}); got {table.shape[1]}")
-    if decoder != "pseudo-inverse":
-        raise ValueError(f"decoder must be 'pseudo-inverse' with a workload of one's own; got {decoder!r}")
-    return table
-
-
-def _dense_norms(encoder, workload):
-    """Row norms of workload C^+."""
+def _dense_norms(encoder):
+    """Row norms of A C^+."""
     check_size("encoder", encoder.rows, encoder.rows)
-    decoder = workload @ encoder.solve(np.eye(encoder.rows))
-    largest = np.max(np.abs(decoder)) or 1.0  # as in `rmse`
+    decoder = np.tri(encoder.columns) @ encoder.solve(np.eye(encoder.rows))
+    largest = np.max(np.abs(decoder))  # as in `rmse`
     return largest * np.linalg.norm(decoder / largest, axis=1)
 
 

@@ -21,15 +21,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._base import validate as check
 from ..results import Bracket
-from . import Toeplitz
+from . import Encoder, Toeplitz
 
 _MOST_PAIRWISE = 4096
 
 
-def pattern(encoder, rounds) -> float:
+def pattern(encoder: Encoder, rounds: ArrayLike) -> float:
     """Sensitivity of a record that takes part in exactly these rounds: the norm of the sum of the columns.
 
     rounds : shape (k,), different whole numbers from 0 to columns - 1.
@@ -43,12 +44,12 @@ def pattern(encoder, rounds) -> float:
     return float(np.linalg.norm(encoder.multiply(takes_part)))
 
 
-def single(encoder) -> float:
+def single(encoder: Encoder) -> float:
     """Sensitivity when a record takes part once: the largest column norm. Cost: as `column_norms`."""
     return float(np.max(check.encoder(encoder).column_norms()))
 
 
-def round_robin(encoder, period, participations=None) -> float:
+def round_robin(encoder: Encoder, period: int, participations: int | None = None) -> float:
     """Sensitivity when a record takes part in every `period`-th round, from any first round on.
 
     Parameters
@@ -77,7 +78,7 @@ def round_robin(encoder, period, participations=None) -> float:
     return math.sqrt(np.max(squares))
 
 
-def min_separation(encoder, separation, participations=None) -> Bracket:
+def min_separation(encoder: Encoder, separation: int, participations: int | None = None) -> Bracket:
     """Sensitivity when two participations of a record are at least `separation` rounds apart.
 
     Parameters

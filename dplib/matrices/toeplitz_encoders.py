@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._base import validate as check
+from .._base.lazy_scipy import linalg
 from . import noise
 from .encoders import LARGEST_ENTRY, MOST_ROUNDS, Encoder, check_size, finite, locked, right_side
 
@@ -54,26 +56,26 @@ class Toeplitz(Encoder):
         return int(np.flatnonzero(self.coefficients)[-1]) + 1
 
     @cached_property
-    def inverse_coefficients(self):
+    def inverse_coefficients(self) -> np.ndarray:
         """First column of C^-1, which is lower-triangular Toeplitz too."""
         return locked(finite(_inverse_series(self.coefficients, self.bands)))
 
     @property
-    def prefix_coefficients(self):
+    def prefix_coefficients(self) -> np.ndarray:
         """First column of A C^-1, the decoder of the prefix sums."""
         return np.cumsum(self.inverse_coefficients)
 
-    def entries(self):
+    def entries(self) -> np.ndarray:
         check_size("entries", self.rows, self.columns)
-        return _toeplitz(self.coefficients)
+        return linalg.toeplitz(self.coefficients, np.zeros(self.columns))
 
-    def multiply(self, x):
+    def multiply(self, x: ArrayLike) -> np.ndarray:
         x, shape = right_side("x", x, self.columns)
         if self.bands <= _FEW_BANDS:
             return _few_bands(self.coefficients[: self.bands], x).reshape(shape)
         return _convolve(self.coefficients, x).reshape(shape)
 
-    def solve(self, y):
+    def solve(self, y: ArrayLike) -> np.ndarray:
         y, shape = right_side("y", y, self.rows)
         if self.bands <= _FEW_BANDS or self.columns <= _SUBSTITUTION:
             return finite(_substitute(self.coefficients[: self.bands], y)).reshape(shape)
@@ -88,12 +90,12 @@ class Toeplitz(Encoder):
         x += _convolve(inverse, y - _convolve(self.coefficients, x))
         return x.reshape(shape)
 
-    def gram_diagonal(self, lag):
+    def gram_diagonal(self, lag: int) -> np.ndarray:
         """Inner products of columns i and i + lag, for i = 0 .. n - 1 - lag; time O(n)."""
         c, lag = self.coefficients, self._lag(lag)
         return np.cumsum(c[: len(c) - lag] * c[lag:])[::-1]
 
-    def _recursion(self, shape, _):
+    def _recursion(self, shape):
         return noise.Substitution(self.coefficients[: self.bands], shape)
 
 
@@ -115,15 +117,15 @@ class Counting(Toeplitz):
     def __post_init__(self):
         n = check.whole("n", self.n, at_least=1, at_most=MOST_ROUNDS)
         object.__setattr__(self, "n", n)
-        object.__setattr__(self, "coefficients", locked(_counting_column(n)))
+        object.__setattr__(self, "coefficients", locked(np.cumprod(np.concatenate([[1.0], 1 - 1 / (2 * np.arange(1, n))]))))
 
     @cached_property
-    def inverse_coefficients(self):
+    def inverse_coefficients(self) -> np.ndarray:
         k = np.arange(1, self.n)
         return locked(np.cumprod(np.concatenate([[1.0], (2 * k - 3) / (2 * k)])))
 
     @property
-    def prefix_coefficients(self):
+    def prefix_coefficients(self) -> np.ndarray:
         return self.coefficients  # A C^-1 = C
 
 
@@ -165,36 +167,30 @@ class BufferedToeplitz(Toeplitz):
         return locked(-((v @ vectors) ** 2)), locked(decay)
 
     @property
-    def inverse_scale(self):
+    def inverse_scale(self) -> np.ndarray:
         return self._inverse[0]
 
     @property
-    def inverse_decay(self):
+    def inverse_decay(self) -> np.ndarray:
         return self._inverse[1]
 
     @cached_property
-    def inverse_coefficients(self):
+    def inverse_coefficients(self) -> np.ndarray:
         return locked(finite(_buffered_column(self.columns, *self._inverse)))
 
-    def multiply(self, x):
+    def multiply(self, x: ArrayLike) -> np.ndarray:
         x, shape = right_side("x", x, self.columns)
         return _run_buffers(self.output_scale, self.buffer_decay, x).reshape(shape)
 
-    def solve(self, y):
+    def solve(self, y: ArrayLike) -> np.ndarray:
         y, shape = right_side("y", y, self.rows)
-        return finite(_run_buffers(*self._inverse, y)).reshape(shape)
+        return finite(_run_buffers(self.inverse_scale, self.inverse_decay, y)).reshape(shape)
 
-    def _recursion(self, shape, _):
+    def _recursion(self, shape):
         return noise.Buffers(self.output_scale, self.buffer_decay, shape)
 
 
 # --- helpers -------------------------------------------------------------------------------------------
-
-
-def _toeplitz(column):
-    from scipy.linalg import toeplitz as full
-
-    return full(column, np.zeros(len(column)))
 
 
 def _few_bands(coefficients, x):
@@ -236,10 +232,6 @@ def _inverse_series(column, bands):
             excess[:known] = 0.0
             inverse = np.concatenate([inverse, -_convolve(padded[:, 0], excess)[known:, 0]])
     return inverse
-
-
-def _counting_column(n):
-    return np.cumprod(np.concatenate([[1.0], 1 - 1 / (2 * np.arange(1, n))]))
 
 
 def _buffered_column(n, scale, decay):

@@ -22,11 +22,12 @@ True
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .. import matrices
 from .._base import random_blocks
 from .._base import validate as check
 from .._base.checkpoints import bar
@@ -34,7 +35,7 @@ from .._base.lazy_scipy import optimize as scipy_optimize
 from ..balls_in_bins import importance_sampling
 from ..mechanisms.balls_in_bins import BallsInBins
 from ..results import NoBracketError
-from . import families, objectives, slopes
+from . import arguments, families, objectives, slopes
 from .moving_lines import MovingLines
 
 _LINES = 512
@@ -82,7 +83,7 @@ class Optimized:
     history: np.ndarray
     batches_per_epoch: int
     epochs: int
-    parameters: np.ndarray = None
+    parameters: np.ndarray | None = None
 
     def mechanism(self) -> BallsInBins:
         """`BallsInBins` with this encoder and the *estimated* noise multiplier.
@@ -99,19 +100,10 @@ class Optimized:
 
 
 def optimize(
-    encoder_family="toeplitz",
-    *,
-    epsilon,
-    delta,
-    batches_per_epoch,
-    epochs,
-    objective="rmse",
-    bands=None,
-    buffers=3,
-    start=None,
-    lines=_LINES,
-    most_steps=100,
-    seed=0,
+    encoder_family: str | Callable = "toeplitz", *, epsilon: float, delta: float,
+    batches_per_epoch: int, epochs: int, objective: str | Callable = "rmse",
+    bands: int | None = None, buffers: int = 3, start: ArrayLike | None = None, lines: int = _LINES,
+    most_steps: int = 100, seed: int = 0,
 ) -> Optimized:
     """The encoder of a family with the smallest error of prefix sums at (epsilon, delta), balls in bins.
 
@@ -134,8 +126,8 @@ def optimize(
     Both directions: remove is the larger one [C-9m]. Raises ValueError or TypeError on bad input.
     Cost: b = 128, n = 2,048: a few seconds; memory O(n + b^2), for arrays O(n^2).
     """
-    epsilon, delta = _epsilon(epsilon), check.delta(delta)
-    b, epochs = _scheme(batches_per_epoch, epochs)
+    epsilon, delta = arguments.target(epsilon, delta)
+    b, epochs = arguments.scheme(batches_per_epoch, epochs)
     lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
     most_steps = check.whole("most_steps", most_steps, at_least=1)
     seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
@@ -146,14 +138,12 @@ def optimize(
     problem = _Problem(family, goal, b, noise)
     x = _descend(problem, most_steps)
     encoder = family.encoder(x)
-    return validated(
+    return _validated(
         encoder,
-        encoder.coefficients if hasattr(encoder, "coefficients") else encoder.array,
         objective,
-        epsilon=epsilon,
-        delta=delta,
-        batches_per_epoch=b,
-        epochs=epochs,
+        epsilon,
+        delta,
+        b,
         history=np.array(problem.history).reshape(-1, 2),
         parameters=x if callable(encoder_family) else None,
         start=None if noise.log_sigma is None else math.exp(noise.log_sigma),
@@ -161,41 +151,23 @@ def optimize(
     )
 
 
-def validated(
-    encoder,
-    table,
-    objective,
-    *,
-    epsilon,
-    delta,
-    batches_per_epoch,
-    epochs,
-    history,
-    parameters=None,
-    start=None,
-    seed=0,
-):
-    """`Optimized` for an encoder that somebody found: its noise multiplier and objective from fresh lines.
-
-    table : what the encoder is made from, coefficients (n,) or array (n, n), entries at least 0. start : None, or about
-        the noise multiplier. Others as for `optimize`.
-    """
-    epsilon, delta, table = _epsilon(epsilon), check.delta(delta), _table(table)
-    b, epochs = _scheme(batches_per_epoch, epochs)
-    if len(table) != b * epochs:
-        raise ValueError(f"table must have batches_per_epoch * epochs = {b * epochs} rows; got {len(table)}")
-    seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
+def _validated(encoder, objective, epsilon, delta, batches, history, parameters=None, start=None, seed=0):
+    """`Optimized` for what an optimiser found: noise multiplier and objective from fresh lines; start : about the former."""
+    table = encoder.coefficients if hasattr(encoder, "coefficients") else encoder.array
     goal = objectives.make(objective)
     sigma, error = importance_sampling.solve_scale(
-        slopes.gram(table, b), epsilon, delta, "remove",
+        slopes.gram(table, batches), epsilon, delta, "remove",
         seed=2**62 + seed, relative_error=_VALIDATION, start=start,
     )  # fmt: skip
     error = abs(goal.noise_slope(table, sigma)) * error / sigma
     value = Objective(goal.value(table, sigma), error)
-    return Optimized(encoder, sigma, value, history, b, epochs, parameters)
+    return Optimized(encoder, sigma, value, history, batches, encoder.columns // batches, parameters)
 
 
-def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0):
+def noise_slope(
+    table: ArrayLike, *, epsilon: float, delta: float, batches_per_epoch: int, lines: int = 2**12,
+    seed: int = 0,
+) -> tuple[float, np.ndarray]:
     """(noise multiplier at the target, its gradient by the table): the implicit gradient by lines [N-grad].
 
     table : Toeplitz coefficients, shape (n,), or a lower-triangular array, shape (n, n), entries at least 0; n a
@@ -211,11 +183,8 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0
     >>> bool(noise > 1 and slope[1] > 0)
     True
     """
-    epsilon, delta = _epsilon(epsilon), check.delta(delta)
-    table = _table(table)
-    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
-    if len(table) % b:
-        raise ValueError(f"table must have a multiple of batches_per_epoch ({b}) rows; got {len(table)}")
+    epsilon, delta = arguments.target(epsilon, delta)
+    table, b = arguments.table(table, batches_per_epoch)
     lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
     seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
     gram = slopes.gram(table, b)
@@ -224,36 +193,6 @@ def noise_slope(table, *, epsilon, delta, batches_per_epoch, lines=2**12, seed=0
     log_sigma, weights = noise.at(gram)
     sigma = math.exp(log_sigma)
     return sigma, sigma * _log_slope(table, gram, weights)
-
-
-def _epsilon(value):
-    return check.real("epsilon", value, above=0, at_most=1e6)
-
-
-def _table(values):
-    """Toeplitz coefficients, or a triangular array, checked."""
-    try:
-        flat = np.ndim(values) < 2
-    except ValueError:  # rows of different lengths
-        flat = False
-    table = check.vector("table", values) if flat else check.matrix("table", values)
-    if not flat and (table.shape[0] != table.shape[1] or np.any(np.triu(table, 1))):
-        raise ValueError(f"table must be flat, or square and lower-triangular; got shape {table.shape}")
-    if np.any(table < 0):
-        raise ValueError(f"table must have entries at least 0; got {float(table.min())!r}")
-    diagonal = table[:1] if flat else np.diag(table)
-    if not np.all(diagonal > 0):
-        raise ValueError(
-            f"table must start with a coefficient, or have a diagonal, above 0; got {float(diagonal.min())!r}"
-        )
-    return table
-
-
-def _scheme(batches_per_epoch, epochs):
-    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
-    epochs = check.whole("epochs", epochs, at_least=1)
-    check.whole("rounds (batches_per_epoch * epochs)", b * epochs, at_least=2, at_most=matrices.MOST_ROUNDS)
-    return b, epochs
 
 
 def _log_slope(table, gram, weights):
@@ -274,7 +213,10 @@ class _Noise:
     def draw(self, gram, number, log_sigma=None, stream=_STREAM):
         """New lines for this Gram matrix, drawn at this noise; None: first find out how much it is, about."""
         if log_sigma is None:
-            log_sigma = self._rough(gram)
+            sigma, _ = importance_sampling.solve_scale(
+                gram, self.epsilon, math.exp(self.log_delta), "remove", seed=self.seed, relative_error=0.05
+            )
+            log_sigma = math.log(sigma)
         if self.log_sigma is None:
             self.log_sigma = log_sigma
         rng = random_blocks.generator(self.seed + number, (stream,), 0)
@@ -300,13 +242,6 @@ class _Noise:
             enclosed = math.isfinite(low) and math.isfinite(high)
             x = (low + high) / 2 if enclosed and step >= _NEWTON else newton
         raise NoBracketError("the noise multiplier for the target was not found; more lines may help")
-
-    def _rough(self, gram):
-        delta = math.exp(self.log_delta)
-        sigma, _ = importance_sampling.solve_scale(
-            gram, self.epsilon, delta, "remove", seed=self.seed, relative_error=0.05
-        )
-        return math.log(sigma)
 
 
 # ------------------------------------------------------------------------- the function minimised

@@ -49,9 +49,9 @@ class Baseline:
     objective: float
     standard_error: float
     kind: str
-    _mechanism: object
+    _mechanism: PoissonDPSGD | BallsInBins
 
-    def mechanism(self):
+    def mechanism(self) -> PoissonDPSGD | BallsInBins:
         """What was accounted for: `PoissonDPSGD` (one round with everybody, where nothing is sampled) or `BallsInBins`."""
         return self._mechanism
 
@@ -63,7 +63,10 @@ class Baseline:
         )
 
 
-def without_amplification(rounds, *, bands=None, batches_per_epoch=None, objective="rmse"):
+def without_amplification(
+    rounds: int, *, bands: int | None = None, batches_per_epoch: int | None = None,
+    objective: str = "rmse",
+) -> matrices.Toeplitz:
     """The Toeplitz encoder with the smallest error times sensitivity, when nothing is sampled.
 
     Parameters
@@ -95,7 +98,10 @@ def without_amplification(rounds, *, bands=None, batches_per_epoch=None, objecti
     return matrices.toeplitz(found(n, bands, period, largest))
 
 
-def unamplified(*, epsilon, delta, batches_per_epoch, epochs, bands=None, objective="rmse") -> Baseline:
+def unamplified(
+    *, epsilon: float, delta: float, batches_per_epoch: int, epochs: int,
+    bands: int | Iterable[int] | None = None, objective: str = "rmse",
+) -> Baseline:
     """Batches in a fixed order: no amplification, E participations, b rounds apart.
 
     Parameters
@@ -118,7 +124,10 @@ def unamplified(*, epsilon, delta, batches_per_epoch, epochs, bands=None, object
     return ask.best(at, bands, ask.n, (ask.n,))
 
 
-def banded_poisson(*, epsilon, delta, batches_per_epoch, epochs, bands=None, objective="rmse") -> Baseline:
+def banded_poisson(
+    *, epsilon: float, delta: float, batches_per_epoch: int, epochs: int,
+    bands: int | Iterable[int] | None = None, objective: str = "rmse",
+) -> Baseline:
     """Poisson sampling for a banded encoder: the amplified banded factorisation.
 
     With h bands, rows h rounds apart have no common noise. A record that may only join rounds of one
@@ -143,7 +152,9 @@ def banded_poisson(*, epsilon, delta, batches_per_epoch, epochs, bands=None, obj
 
 
 def banded_balls_in_bins(
-    *, epsilon, delta, batches_per_epoch, epochs, bands=None, objective="rmse", samples=None, seed=0
+    *, epsilon: float, delta: float, batches_per_epoch: int, epochs: int,
+    bands: int | Iterable[int] | None = None, objective: str = "rmse", samples: int | None = None,
+    seed: int = 0,
 ) -> Baseline:
     """Balls-in-bins batches for an encoder that was optimised without amplification.
 

@@ -4,10 +4,9 @@ A table is what an encoder is made from: Toeplitz coefficients, shape (n,), or a
 array, shape (n, n). Every family has
 
     start, bounds       the first parameters, shape (k,), and limits for each (None: none at all)
-    table(x)            the table at parameters x
+    table(x, numpy)     the table at parameters x; with jax.numpy it is differentiable (the caller switches 64 bits on)
     pull(x, slope)      the gradient by x, from the gradient by the table
     encoder(x)          of `dplib.matrices`
-    jax_table(x)        the same table as `table`, differentiable by JAX (64-bit numbers switched on by the caller)
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from .. import matrices
 from .._base import lazy_jax
 from .._base import validate as check
 from .._base.user_functions import Compiled
+from . import slopes
 
 NAMES = ("toeplitz", "banded_toeplitz", "buffered_linear_toeplitz")
 MOST_BUFFERS = 8
@@ -30,7 +30,11 @@ _MOST_DECAY = 1 - 1e-6
 def make(encoder_family, n, batches, bands=None, buffers=3, start=None):
     """The family of a name or a function; the arguments are those of `optimize.optimize`, n the number of rounds."""
     if callable(encoder_family):
-        return _custom(encoder_family, n, bands, start)
+        if bands is not None:
+            raise ValueError(f"bands must be None for a function; got {bands!r}")
+        if start is None:
+            raise ValueError("start must be the first parameters where encoder_family is a function; got None")
+        return Custom(encoder_family, n, check.vector("start", start))
     if not isinstance(encoder_family, str):
         raise TypeError(f"encoder_family must be one of {NAMES} or a function; got {encoder_family!r}")
     name = check.choice("encoder_family", encoder_family, NAMES)
@@ -49,11 +53,6 @@ def make(encoder_family, n, batches, bands=None, buffers=3, start=None):
     return Free(n, bands or n, start.coefficients / start.coefficients[0])
 
 
-def encoder_of(table):
-    """The encoder of `dplib.matrices` that a table describes."""
-    return matrices.toeplitz(table) if np.ndim(table) == 1 else matrices.dense(table)
-
-
 class Free:
     """Toeplitz encoders by their coefficients 1 .. bands - 1, scaled so that all matter alike."""
 
@@ -62,22 +61,14 @@ class Free:
         self.start = start[1:bands] * self.scale
         self.bounds = [(0.0, None)] * (bands - 1)
 
-    def table(self, x):
-        c = np.zeros(self.n)
-        c[0] = 1.0
-        c[1 : len(x) + 1] = x / self.scale
-        return c
+    def table(self, x, numpy=np):
+        return numpy.concatenate([numpy.ones(1), x / self.scale, numpy.zeros(self.n - len(self.scale) - 1)])
 
     def pull(self, x, slope):
         return slope[1 : len(x) + 1] / self.scale
 
     def encoder(self, x):
         return matrices.toeplitz(self.table(x))
-
-    def jax_table(self, x):
-        jnp = lazy_jax.load().numpy
-        zeros = jnp.zeros(self.n - len(self.scale) - 1, x.dtype)
-        return jnp.concatenate([jnp.ones(1, x.dtype), x / self.scale, zeros])
 
 
 class Buffered:
@@ -90,14 +81,14 @@ class Buffered:
         self.start = np.concatenate([np.log(0.5 / np.sqrt(lags * buffers)), -np.log(lags)])
         self.bounds = [(-30.0, 5.0)] * buffers + [(-math.log(1e6), -1e-6)] * buffers
 
-    def parts(self, x):
+    def parts(self, x, numpy=np):
         """(output scales, decays), each of shape (buffers,)."""
-        scale, gap = np.exp(x[: len(x) // 2]), np.exp(x[len(x) // 2 :])
-        return scale, np.minimum(1 - gap, _MOST_DECAY)
+        half = len(x) // 2
+        return numpy.exp(x[:half]), numpy.minimum(1 - numpy.exp(x[half:]), _MOST_DECAY)
 
-    def table(self, x):
-        scale, decay = self.parts(x)
-        return np.append(1.0, scale @ decay[:, None] ** self.powers)
+    def table(self, x, numpy=np):
+        scale, decay = self.parts(x, numpy)
+        return numpy.concatenate([numpy.ones(1), scale @ decay[:, None] ** self.powers])
 
     def pull(self, x, slope):
         scale, decay = self.parts(x)
@@ -110,13 +101,6 @@ class Buffered:
     def encoder(self, x):
         return matrices.buffered_linear_toeplitz(self.n, *self.parts(x))
 
-    def jax_table(self, x):
-        jnp = lazy_jax.load().numpy
-        half = len(x) // 2
-        scale, gap = jnp.exp(x[:half]), jnp.exp(x[half:])
-        decay = jnp.minimum(1 - gap, _MOST_DECAY)
-        return jnp.concatenate([jnp.ones(1, x.dtype), scale @ decay[:, None] ** jnp.asarray(self.powers)])
-
 
 class Custom:
     """A function of one's own, written with jax.numpy."""
@@ -125,23 +109,23 @@ class Custom:
 
     def __init__(self, function, n, start):
         self.function, self.n, self.start = function, n, start
-        self._table, self._pull = Compiled("encoder_family", self.jax_table), Compiled("encoder_family", self._back)
+        self._table, self._pull = Compiled("encoder_family", self._traced), Compiled("encoder_family", self._back)
         self.table(start)
 
-    def table(self, x):
+    def table(self, x, numpy=np):
         """Checked at every call: parameters wander."""
-        return self._checked(np.asarray(self._table(x)))
+        return self._checked(np.asarray(self._table(x))) if numpy is np else self._traced(x)
 
     def pull(self, x, slope):
         return np.array(self._pull(x, slope), float)
 
     def _back(self, x, slope):
-        return lazy_jax.load().vjp(self.jax_table, x)[1](slope)[0]
+        return lazy_jax.load().vjp(self._traced, x)[1](slope)[0]
 
     def encoder(self, x):
-        return encoder_of(self.table(x))
+        return slopes.encoder(self.table(x))
 
-    def jax_table(self, x):
+    def _traced(self, x):
         return lazy_jax.load().numpy.asarray(self.function(x))
 
     def _checked(self, table):
@@ -165,11 +149,3 @@ class Custom:
         if table.ndim == 2 and np.any(np.triu(table, 1)):
             raise ValueError("encoder_family must give a lower-triangular array; got entries above the diagonal")
         return table
-
-
-def _custom(function, n, bands, start):
-    if bands is not None:
-        raise ValueError(f"bands must be None for a function; got {bands!r}")
-    if start is None:
-        raise ValueError("start must be the first parameters where encoder_family is a function; got None")
-    return Custom(function, n, check.vector("start", start))

@@ -16,137 +16,78 @@ and `jax.config` is left as it was. The draws depend on the version of JAX, noth
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .. import balls_in_bins
-from .. import optimize as _optimize
 from .._base import validate as check
 from .._base.checkpoints import bar
 from .._base.lazy_jax import double, load
-from ..balls_in_bins import confidence_bounds
-from ..balls_in_bins import gram as _bins
-from ..results import Estimate
-from . import families, jax_draws, objectives
+from . import Optimized, _validated, arguments, families, jax_draws, objectives
 
-OPTIMIZERS = ("adam", "gradient_descent")
+if TYPE_CHECKING:
+    import jax
+
 MOST_SAMPLES = 2**26
-_MOST_ADAM, _GRADIENT_DESCENT = 0.05, 2.0  # learning rates
+_RATE = 0.05  # the largest learning rate
 _MOST_ENTRIES = 2**27  # of the table of modes, 1 GiB
 _ROOT = 1e-6  # of log delta in each step of the descent
-_ESTIMATES, _DESCENT = range(2)  # streams of one seed
+_SLOPES, _DESCENT = range(2)  # streams of one seed
 
 
-# ------------------------------------------------------------------------- the estimator as a function for JAX
+def draws(samples: int, batches: int, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """(bins, normals) that `noise_slope` uses with the same seed and number of samples [N-MC].
 
-
-def draws(samples, batches, seed=0):
-    """(bins, normals) for `estimator`: NumPy arrays of shapes (samples,) and (samples, batches).
-
-    samples : 2 to 2^26. batches : b, 1 to 8192. seed : whole number from 0 to 2^62. They are the draws that `delta`,
-    `noise` and `noise_slope` use with the same seed and number of samples.
+    samples : 2 to 2^26. batches : b, 1 to 8192. seed : whole number from 0 to 2^62. Returns NumPy arrays of shapes
+    (samples,) and (samples, batches): which mode is added, and standard normal numbers.
     """
     samples, seed = _samples(samples), _seed(seed)
     batches = check.whole("batches", batches, at_least=1, at_most=8192)
     with double() as jax:
-        stream = jax_draws.Draws(
-            jax_draws.key_of(seed, _ESTIMATES), samples, batches, "remove", jax.local_devices()[:1]
-        )
+        stream = jax_draws.Draws(jax_draws.key_of(seed, _SLOPES), samples, batches, jax.local_devices()[:1])
         return tuple(np.asarray(part) for part in stream.all())
 
 
-def estimator(gram, noise_multiplier, *, epsilon, bins, normals, direction="remove"):
-    """The mean of (1 - e^(epsilon - loss))_+ over given draws, as JAX sees it [N-MC].
-
-    A function of JAX arrays, to be differentiated by the first two arguments (`jax.grad`, `jax.jit`); unlike the
-    other functions here it computes in the precision of its arguments: call it inside `with double():`.
-
-    gram : shape (b, b), inner products of the modes at noise multiplier 1. noise_multiplier : scalar.
-    epsilon : at least 0. bins, normals : of `draws`. direction : "remove" or "add".
-    """
-    check.direction(direction, both=False)
-    factor = jax_draws.factor_of(gram)
-    return jax_draws.payoffs(factor, gram, noise_multiplier, bins, normals, epsilon, direction).mean()
-
-
-# ------------------------------------------------------------------------- estimates
-
-
-def delta(gram, epsilon, direction="both", *, samples=2**17, seed=0, devices=None) -> Estimate:
-    """delta by plain sampling on JAX's devices: the estimator of `montecarlo.plain`, with other draws [N-MC].
-
-    Parameters
-    ----------
-    gram : shape (b, b), inner products of the modes over sigma^2.
-    epsilon : at least 0. direction : "remove", "add" or "both" (the larger: remove [C-9m]).
-    samples : 2 to 2^26 draws. seed : whole number from 0 to 2^62.
-    devices : list of JAX devices; None for all local ones. The answer does not depend on them beyond rounding.
-
-    Returns an Estimate; its `upper` is the Chernoff-Hoeffding bound. Raises ValueError or TypeError on bad input.
-    Cost: samples * b normals, about 30 ns each on one CPU core; memory at most about 1 GiB per device, however many samples.
-
-    >>> import numpy as np
-    >>> from dplib import montecarlo, published
-    >>> sampled = published.delta(np.eye(4), epsilon=1.0, samples=2**14)
-    >>> lines = montecarlo.estimate(np.eye(4), epsilon=1.0)
-    >>> bool(abs(sampled.value - lines.value) < 6 * sampled.standard_error)
-    True
-    """
-    gram, epsilon = _bins.check_gram("gram", gram), check.epsilon(epsilon)
-    side, samples, seed, devices = check.side(direction), _samples(samples), _seed(seed), _devices(devices)
-    with double():
-        stream = jax_draws.Draws(jax_draws.key_of(seed, _ESTIMATES), samples, len(gram), side, devices)
-        factor = jax_draws.factor_at(gram)
-        mean, square, _ = map(float, stream.mean(factor, gram, 1.0, epsilon))
-    error = math.sqrt(max(square - mean**2, 0.0) / (samples - 1))
-    upper = confidence_bounds.chernoff_hoeffding(mean, samples, 1 - balls_in_bins.CONFIDENCE)
-    return Estimate(mean, error, max(upper, mean), balls_in_bins.CONFIDENCE, "plain sampling")
-
-
-def noise(gram, epsilon, delta, direction="both", *, samples=2**17, seed=0, devices=None) -> Estimate:
-    """The noise multiplier at which the mean payoff of fixed draws is delta [N-MC]; gram at noise multiplier 1.
-
-    epsilon : above 0. delta : in (0, 1). Other arguments as for `delta`. About 1 / delta samples are the fewest
-    that mean anything: with 2^17 and delta = 1e-5 the standard error is about 1%. `montecarlo.estimate_noise` reaches
-    0.03% with 512 lines.
-    """
-    gram, (epsilon, delta) = _bins.check_gram("gram", gram), _target(epsilon, delta)
-    side, samples, seed, devices = check.side(direction), _samples(samples), _seed(seed), _devices(devices)
-    with double():
-        stream = jax_draws.Draws(jax_draws.key_of(seed, _ESTIMATES), samples, len(gram), side, devices)
-        sigma, factor = jax_draws.solve(stream, gram, epsilon, delta)
-        mean, square, by_log = map(float, stream.mean(factor, gram, sigma, epsilon))
-    error = math.sqrt(max(square - mean**2, 0.0) / (samples - 1)) * sigma / abs(by_log)
-    return Estimate(sigma, error, sigma + balls_in_bins.QUANTILE * error, balls_in_bins.CONFIDENCE, "plain sampling")
-
-
 def noise_slope(
-    table, *, epsilon, delta, batches_per_epoch, direction="both", samples=2**17, seed=0, devices=None
-):
+    table: ArrayLike, *, epsilon: float, delta: float, batches_per_epoch: int, samples: int = 2**17,
+    seed: int = 0, devices: list | None = None,
+) -> tuple[float, np.ndarray]:
     """The noise multiplier that (epsilon, delta) asks for, and its derivative by the encoder [N-grad].
 
     Parameters
     ----------
     table : Toeplitz coefficients, shape (n,), or a lower-triangular array, shape (n, n), entries at least 0 and above
         0 on the diagonal; n a multiple of batches_per_epoch, b.
-    epsilon : above 0. delta : in (0, 1). Others as for `delta`.
+    epsilon : above 0. delta : in (0, 1). samples : 2 to 2^26 draws; about 1 / delta are the fewest that mean anything.
+    seed : whole number from 0 to 2^62. devices : list of JAX devices; None for all local ones. The answer does not
+        depend on them beyond rounding.
 
     Returns (noise multiplier, slope), the slope of the shape of the table (0 above the diagonal). Both are estimates;
-    the slope is the exact derivative of the noise multiplier as a function of C with these draws.
+    the slope is the exact derivative of the noise multiplier as a function of C with these draws. Direction: remove,
+    the larger one [C-9m]. Raises ValueError or TypeError on bad input.
     `dplib.optimize.noise_slope` is the same by lines, without automatic differentiation.
+
+    >>> from dplib import matrices, published
+    >>> table = matrices.optimal_counting(8).coefficients
+    >>> noise, slope = published.noise_slope(table, epsilon=1.0, delta=1e-2, batches_per_epoch=4, samples=2**12)
+    >>> bool(noise > 1 and slope[1] > 0)
+    True
     """
-    epsilon, delta = _target(epsilon, delta)
-    table, b = _encoder_table(table, batches_per_epoch)
-    side, samples, seed, devices = check.side(direction), _samples(samples), _seed(seed), _devices(devices)
+    epsilon, delta = arguments.target(epsilon, delta)
+    table, b = arguments.table(table, batches_per_epoch)
+    _check_size(len(table), b)
+    samples, seed, devices = _samples(samples), _seed(seed), _devices(devices)
     with double() as jax:
-        stream = jax_draws.Draws(jax_draws.key_of(seed, _ESTIMATES), samples, b, side, devices)
+        stream = jax_draws.Draws(jax_draws.key_of(seed, _SLOPES), samples, b, devices)
         gram, back = jax.vjp(lambda c: gram_of(c, b), table)
         sigma, by_gram = _noise_and_slope(stream, np.asarray(gram), epsilon, delta)
         slope = np.array(back(by_gram)[0])
     return sigma, np.tril(slope) if slope.ndim == 2 else slope
 
 
-def gram_of(table, batches):
+def gram_of(table: jax.Array, batches: int) -> jax.Array:
     """Gram matrix of the modes of C for JAX: from Toeplitz coefficients, shape (n,), or entries, (n, n) [N-3.2]."""
     numpy, n = load().numpy, len(table)
     if table.ndim == 2:
@@ -158,7 +99,7 @@ def gram_of(table, batches):
     return modes @ modes.T
 
 
-def error_of(table, largest=False):
+def error_of(table: jax.Array, largest: bool = False) -> jax.Array:
     """Error of the prefix sums at noise multiplier 1 for JAX [N-RMSE]: root mean square over rounds, or the largest."""
     jax = load()
     numpy, n = jax.numpy, len(table)
@@ -176,24 +117,12 @@ def error_of(table, largest=False):
 
 
 def optimize(
-    encoder_family="toeplitz",
-    *,
-    epsilon,
-    delta,
-    batches_per_epoch,
-    epochs,
-    objective="rmse",
-    bands=None,
-    buffers=3,
-    start=None,
-    samples=2**17,
-    steps=300,
-    optimizer="adam",
-    learning_rate=None,
-    fresh=True,
-    seed=0,
-    devices=None,
-):
+    encoder_family: str | Callable = "toeplitz", *, epsilon: float, delta: float,
+    batches_per_epoch: int, epochs: int, objective: str | Callable = "rmse",
+    bands: int | None = None, buffers: int = 3, start: ArrayLike | None = None,
+    samples: int = 2**17, steps: int = 300, fresh: bool = True, seed: int = 0,
+    devices: list | None = None,
+) -> Optimized:
     """The encoder of a family with a small error at (epsilon, delta), by the published method [N-grad].
 
     Parameters
@@ -201,10 +130,9 @@ def optimize(
     encoder_family, epsilon, delta, batches_per_epoch, epochs, objective, bands, buffers, start : as for
         `dplib.optimize.optimize`.
     samples : plain draws in each step, 2 to 2^26; fewer than 1 / delta overfit them. steps : of gradient descent.
-    optimizer : "adam", or "gradient_descent" with a fixed rate; both of Optax, projected on coefficients at least 0.
-    learning_rate : above 0; None for 2 (gradient_descent), or min(0.05, 2 / sqrt(number of parameters)) (adam, from
-        there down to 0 along a cosine): all coefficients move at once, and seven times as much diverges at n = 2,048. The source
-        names neither. Parameters are sqrt(k + 1) c_k; the objective is divided by its first value.
+    optimiser : Adam of Optax, projected on coefficients at least 0; its rate falls from min(0.05, 2 / sqrt(number of
+        parameters)) to 0 along a cosine: all coefficients move at once, and seven times as much diverges at n = 2,048. The
+        source names neither. Parameters are sqrt(k + 1) c_k; the objective is divided by its first value.
     fresh : True draws anew in each step; False keeps the draws of the first step.
     seed : whole number from 0 to 2^62.
     devices : list of JAX devices; None for all local ones.
@@ -215,24 +143,19 @@ def optimize(
     Cost: samples * b normals and four to six passes over them in every step; b = 32 and 2^17 samples: about half a CPU
     second per step, b = 128: three. `dplib.optimize.optimize` needs seconds altogether. Memory: as for `delta`.
     """
-    epsilon, delta = _target(epsilon, delta)
-    n, b = _scheme(batches_per_epoch, epochs)
+    epsilon, delta = arguments.target(epsilon, delta)
+    b, epochs = arguments.scheme(batches_per_epoch, epochs)
+    _check_size(b * epochs, b)
     samples, seed, devices = _samples(samples), _seed(seed), _devices(devices)
     steps = check.whole("steps", steps, at_least=1, at_most=10**6)
-    check.choice("optimizer", optimizer, OPTIMIZERS)
-    if learning_rate is not None:
-        learning_rate = check.real("learning_rate", learning_rate, above=0, at_most=1e6)
     fresh = check.flag("fresh", fresh)
-    family = families.make(encoder_family, n, b, bands, buffers, start)
+    family = families.make(encoder_family, b * epochs, b, bands, buffers, start)
     objectives.make(objective).value(family.table(family.start), 1.0)  # refuses what has no value there
-    rate = learning_rate or _rate(optimizer, len(family.start))
     with double():
         descent = _Descent(family, objective, b, epsilon, delta)
-        x, history = descent.run(steps, samples, optimizer, rate, fresh, seed, devices)
-    return _optimize.validated(
-        family.encoder(x), family.table(x), objective, epsilon=epsilon, delta=delta, batches_per_epoch=b,
-        epochs=n // b, history=history, parameters=x if callable(encoder_family) else None, seed=seed,
-    )  # fmt: skip
+        x, history = descent.run(steps, samples, fresh, seed, devices)
+    parameters = x if callable(encoder_family) else None
+    return _validated(family.encoder(x), objective, epsilon, delta, b, history, parameters, seed=seed)
 
 
 class _Descent:
@@ -244,10 +167,10 @@ class _Descent:
         largest = objective == "largest_error"
 
         def gram(x):
-            return gram_of(family.jax_table(x), batches)
+            return gram_of(family.table(x, jax.numpy), batches)
 
         def value(x, sigma):
-            table = family.jax_table(x)
+            table = family.table(x, jax.numpy)
             return objective(table, sigma) if callable(objective) else sigma * error_of(table, largest)
 
         def total(x, sigma, by_gram):
@@ -268,15 +191,15 @@ class _Descent:
             raise ValueError(f"objective must be finite, with a finite gradient; got {float(value)!r}")
         return float(value), sigma, gradient
 
-    def run(self, steps, samples, optimizer, rate, fresh, seed, devices):
+    def run(self, steps, samples, fresh, seed, devices):
         """(last parameters, history)."""
-        rule = _rule(optimizer, rate, steps)
         x = np.array(self.family.start, float)
+        rule = _adam(steps, len(x))
         state, history = rule.init(x), []
         for number in bar(range(steps), "published method"):
             if number == 0 or fresh:
                 key = jax_draws.key_of(seed, _DESCENT, number)
-                stream = jax_draws.Draws(key, samples, self.b, "remove", devices)
+                stream = jax_draws.Draws(key, samples, self.b, devices)
             value, sigma, gradient = self.slope(x, stream, history[-1][1] if history else None)
             history.append((value, sigma))
             moves, state = rule.update(gradient / (abs(history[0][0]) or 1.0), state, x)
@@ -285,20 +208,13 @@ class _Descent:
         return x, np.array(history)
 
 
-def _rate(optimizer, parameters):
-    """The learning rate where none is given."""
-    return min(_MOST_ADAM, 2 / math.sqrt(max(parameters, 1))) if optimizer == "adam" else _GRADIENT_DESCENT
-
-
-def _rule(optimizer, rate, steps):
-    """The step of Optax."""
+def _adam(steps, parameters):
     try:
         import optax
     except ImportError as error:
         raise ImportError("this function needs Optax: pip install optax") from error
-    if optimizer == "adam":
-        return optax.adam(optax.cosine_decay_schedule(rate, steps))
-    return optax.sgd(rate)
+    rate = min(_RATE, 2 / math.sqrt(max(parameters, 1)))
+    return optax.adam(optax.cosine_decay_schedule(rate, steps))
 
 
 # ------------------------------------------------------------------------- helpers
@@ -329,30 +245,9 @@ def _product(first, second):
     return numpy.fft.irfft(numpy.fft.rfft(first, 2 * n) * numpy.fft.rfft(second, 2 * n), 2 * n)[:n]
 
 
-def _encoder_table(table, batches_per_epoch):
-    """(coefficients or entries of an encoder, batches per epoch)."""
-    array = check.matrix("table", table) if np.ndim(table) == 2 else check.vector("table", table)
-    n, b = len(array), check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
-    if n % b:
-        raise ValueError(f"table must have a multiple of batches_per_epoch = {b} rows; got {n}")
-    _scheme(b, n // b)
-    if array.ndim == 2 and (array.shape != (n, n) or np.any(np.triu(array, 1))):
-        raise ValueError(f"table must be square and lower-triangular; got shape {array.shape}")
-    if np.any(array < 0) or np.any(array[:1] <= 0 if array.ndim == 1 else np.diag(array) <= 0):
-        raise ValueError("table must have entries of at least 0, above 0 on the diagonal")
-    return array, b
-
-
-def _target(epsilon, delta):
-    return check.real("epsilon", epsilon, above=0, at_most=1e6), check.delta(delta)
-
-
-def _scheme(batches_per_epoch, epochs):
-    """(rounds, batches per epoch)."""
-    b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
-    n = b * check.whole("epochs", epochs, at_least=1)
-    check.whole("rounds (batches_per_epoch * epochs)", n, at_least=2, at_most=_MOST_ENTRIES // b)
-    return n, b
+def _check_size(rounds, batches):
+    """The table of modes has an entry for each round and batch."""
+    check.whole("rounds (batches_per_epoch * epochs)", rounds, at_least=2, at_most=_MOST_ENTRIES // batches)
 
 
 def _samples(samples):

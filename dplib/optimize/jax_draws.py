@@ -28,24 +28,16 @@ _SEEDS = 2**32
 # ------------------------------------------------------------------------- the estimator
 
 
-def losses(factor, gram, noise_multiplier, bins, normals, direction):
-    """Privacy losses of draws from the pair, without the sign of direction "add"; factor factor' = gram [N-MC].
+def payoffs(factor, gram, noise_multiplier, bins, normals, epsilon):
+    """(1 - e^(epsilon - Y))_+ of each draw, direction remove, which is the larger one [C-9m]; factor factor' = gram.
 
     bins : (m,), normals : (m, b). Y = log (1/b) sum_l exp(<m_l, x> / sigma^2 - |m_l|^2 / (2 sigma^2)) at
-    x = m_I + sigma Z under P, x = sigma Z under Q: b normals per draw, however many rounds there are.
+    x = m_I + sigma Z [N-MC]: b normals per draw, however many rounds there are.
     """
     jax = load()
     y = normals @ factor.T / noise_multiplier - jax.numpy.diagonal(gram) / (2 * noise_multiplier**2)
-    if direction == "remove":
-        y = y + gram[bins] / noise_multiplier**2
-    return jax.nn.logsumexp(y, axis=1) - math.log(len(gram))
-
-
-def payoffs(factor, gram, noise_multiplier, bins, normals, epsilon, direction):
-    """(1 - e^(epsilon - Y))_+ of each draw, with -Y for direction "add"."""
-    y = losses(factor, gram, noise_multiplier, bins, normals, direction)
-    numpy = load().numpy
-    return -numpy.expm1(numpy.minimum(epsilon - (y if direction == "remove" else -y), 0.0))
+    loss = jax.nn.logsumexp(y + gram[bins] / noise_multiplier**2, axis=1) - math.log(len(gram))
+    return -jax.numpy.expm1(jax.numpy.minimum(epsilon - loss, 0.0))
 
 
 def factor_of(gram):
@@ -95,14 +87,14 @@ def chunk_size(samples, batches):
 class Draws:
     """`samples` draws of one stream for b batches, spread over devices; sums over them."""
 
-    def __init__(self, key, samples, batches, direction, devices):
+    def __init__(self, key, samples, batches, devices):
         jax = load()
         size = chunk_size(samples, batches)
         steps = math.ceil(math.ceil(samples / size) / len(devices))  # chunks per device
         sharding = _sharding(tuple(devices))
         self.samples = samples
         self.make = _maker(sharding, size, batches)
-        self.passes = _passes(sharding, size, batches, direction)
+        self.passes = _passes(sharding, size, batches)
         indices = np.arange(len(devices) * steps).reshape(steps, len(devices)).T
         self.parts = {"key": jax.random.key_data(key), "index": indices, "samples": samples}
         if size * batches * steps <= _KEPT:
@@ -114,7 +106,7 @@ class Draws:
         return bins.reshape(-1)[: self.samples], normals.reshape(-1, normals.shape[-1])[: self.samples]
 
     def mean(self, factor, gram, noise_multiplier, epsilon):
-        """(mean, mean of squares, d mean / d log sigma) of the payoffs."""
+        """(mean, d mean / d log sigma) of the payoffs."""
         return self._run("mean", factor, gram, noise_multiplier, epsilon)
 
     def slopes(self, factor, gram, noise_multiplier, epsilon):
@@ -151,7 +143,7 @@ def _maker(sharding, size, batches):
 
 
 @lru_cache(maxsize=16)
-def _passes(sharding, size, batches, direction):
+def _passes(sharding, size, batches):
     """Compiled passes over the draws: of every device, the sums over its chunks."""
     jax = load()
 
@@ -183,7 +175,7 @@ def _passes(sharding, size, batches, direction):
         return jax.jit(call, out_shardings=sharding)
 
     def values(factor, gram, noise_multiplier, wanted, bins, normals, epsilon):
-        value = payoffs(factor, gram, noise_multiplier, bins, normals, epsilon, direction)
+        value = payoffs(factor, gram, noise_multiplier, bins, normals, epsilon)
         return jax.numpy.where(wanted, value, 0.0)
 
     def mean(wanted, bins, normals, factor, gram, noise_multiplier, epsilon):
@@ -191,7 +183,7 @@ def _passes(sharding, size, batches, direction):
             return values(factor, gram, sigma, wanted, bins, normals, epsilon)
 
         value, by_log = jax.jvp(at, (noise_multiplier,), (noise_multiplier,))
-        return value.sum(), (value**2).sum(), by_log.sum()
+        return value.sum(), by_log.sum()
 
     def slopes(wanted, bins, normals, factor, gram, noise_multiplier, epsilon):
         def at(*point):
@@ -225,7 +217,7 @@ def solve(draws, gram, epsilon, delta, start=None, close=_CLOSE):
     x = math.log(start or 1 / importance_sampling._mean_shift(gram, epsilon, delta))
     low, high, reach = -math.inf, math.inf, 0.25
     for _ in range(_MOST_PASSES):
-        value, _, slope = map(float, draws.mean(factor, gram, math.exp(x), epsilon))
+        value, slope = map(float, draws.mean(factor, gram, math.exp(x), epsilon))
         if value > 0 and abs(math.log(value) - goal) < close:
             break
         low, high = (x, high) if value > delta else (low, x)

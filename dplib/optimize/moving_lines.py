@@ -13,7 +13,8 @@ import math
 import numpy as np
 
 from ..balls_in_bins.points import points
-from ..balls_in_bins.proposal_remove import LADDER, RemoveProposal, factor
+from ..balls_in_bins.proposal_lines import LineLaws, factor
+from ..balls_in_bins.proposal_remove import LADDER, RemoveProposal
 
 _JITTER = 1e-12  # of the largest diagonal entry: singular matrices have a factor, too
 
@@ -25,7 +26,7 @@ class _Centres(RemoveProposal):
         return LADDER
 
 
-class MovingLines(RemoveProposal):
+class MovingLines(LineLaws):
     """`count` lines drawn for one Gram matrix (in units of the noise), to be used at others."""
 
     smooth = True
@@ -53,7 +54,6 @@ class MovingLines(RemoveProposal):
         self.gram, self.factor = self.unit_gram / sigma**2, self.root / sigma
         self.diagonal = np.diag(self.gram).copy()
         norms = self._norms(self.gram)
-        self.largest_lift = math.sqrt(norms.max())
         self.log_densities = self.log_chances - norms / 2
         value = by_sigma = weights = 0.0
         for lines in self._parts(None, len(self.cube)):

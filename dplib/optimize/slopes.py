@@ -10,12 +10,16 @@ import math
 
 import numpy as np
 
-from .. import matrices
+from .. import balls_in_bins, matrices
 from .._base.lazy_scipy import fft, linalg
-from ..balls_in_bins import gram as _bins
 
 _WORST = 1e3  # log of an error beyond the range of floats
 _SHARPNESS = 200  # of the smooth largest row: at most log(n) / 400 above the largest one
+
+
+def encoder(table):
+    """The encoder of `dplib.matrices` that a table describes."""
+    return matrices.toeplitz(table) if table.ndim == 1 else matrices.dense(table)
 
 
 def mode(coefficients, batches):
@@ -25,8 +29,7 @@ def mode(coefficients, batches):
 
 def gram(table, batches):
     """Inner products of the modes, shape (b, b), for entries of at least 0 [N-3.2]."""
-    encoder = matrices.toeplitz(table) if table.ndim == 1 else matrices.dense(table)
-    return _bins.gram(encoder, batches, len(table) // batches)
+    return balls_in_bins.gram.gram(encoder(table), batches, len(table) // batches)
 
 
 def gram_slope(table, weights):

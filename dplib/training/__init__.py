@@ -28,19 +28,24 @@ JAX and Optax are imported at first use, and no global setting of theirs is chan
 from __future__ import annotations
 
 import functools
+import os
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._base import validate as check
 from .._base.checkpoints import Checkpoint, bar
 from .._base.lazy_jax import load
-from ..batching.streams import Padded
+from ..batching.streams import Batches, Padded
 from ..matrices.encoders import Encoder
-from . import correlated_noise_jax as noise
-from . import run_state
+from . import correlated_noise_jax, run_state
 from .clipping import clipped_sum
+
+if TYPE_CHECKING:
+    import optax
 
 __all__ = [
     "Config",
@@ -74,7 +79,6 @@ class Config:
         of records: with adjacency "zero-out" only. The size that was drawn is secret and cannot be asked for.
     adjacency : "add-remove" (neighbours have one record more or less) or "zero-out" (the record's gradients are 0).
     microbatch : per-example gradients held at a time, at least 1; None: what fits into a cache, or 1 GiB on a device.
-    noise_memory : "keep", or "recompute" to draw the past noise of a Toeplitz encoder again in each round.
     """
 
     noise_multiplier: float
@@ -85,16 +89,13 @@ class Config:
     learning_rate: object = 0.1
     momentum: float = 0.0
     optimizer: object = None
-    divisor: float | None = None
     microbatch: int | None = None
-    noise_memory: str = "keep"
 
     def __post_init__(self):
         check.real("noise_multiplier", self.noise_multiplier, at_least=0, at_most=1e100)
         check.real("clip_norm", self.clip_norm, at_least=1e-100, at_most=1e100)
         if self.encoder is not None:
-            noise.plan(self.encoder, self.noise_memory)
-        check.choice("noise_memory", self.noise_memory, noise.MEMORY)
+            correlated_noise_jax.plan(self.encoder)
         if not callable(self.learning_rate):
             rates, _ = check.grid("learning_rate", self.learning_rate)
             if rates.ndim > 1 or rates.size == 0 or np.any(rates <= 0):
@@ -148,19 +149,10 @@ class Trained:
 
 
 def train(
-    loss,
-    params,
-    data,
-    batches,
-    config,
-    *,
-    seed=None,
-    evaluate=None,
-    evaluate_every=None,
-    checkpoint=None,
-    checkpoint_every=None,
-    rounds_per_call=16,
-    watch=None,
+    loss: Callable, params: object, data: object, batches: Batches | Padded, config: Config, *,
+    seed: int | None = None, evaluate: Callable | None = None, evaluate_every: int | None = None,
+    checkpoint: str | os.PathLike | None = None, checkpoint_every: int | None = None,
+    rounds_per_call: int = 16, watch: Callable | None = None,
 ) -> Trained:
     """Train with clipped gradients and (correlated) noise, over all batches of a stream.
 
@@ -218,11 +210,10 @@ def train(
     )  # fmt: skip
     saved = kept.load()
     if saved:
-        seed = run_state.number(saved["seed"]) if fresh else seed
+        seed = int(str(saved["seed"])) if fresh else seed
         if padded.batches.fresh:
-            padded = Padded(
-                run_state.with_seed(padded.batches, run_state.number(saved["batch_seed"])), padded.size
-            )
+            batches = run_state.with_seed(padded.batches, int(str(saved["batch_seed"])))
+            padded = Padded(batches, padded.size)
 
     many, one, begin = _compiled(loss, config.optimizer, kind, config.microbatch)
     state = begin(params, np.float32(config.momentum))
@@ -236,7 +227,7 @@ def train(
         "scale": config.noise_multiplier * config.clip_norm,
         "divisor": np.float32(divisor),
         "momentum": np.float32(config.momentum),
-        "key": noise.key_of(seed),
+        "key": correlated_noise_jax.key_of(seed),
         "arrays": {name: np.asarray(value, np.float32) for name, value in arrays.items()},
     }
     last_save = done
@@ -264,13 +255,15 @@ def train(
     return Trained(state[0], rounds, history, config.adjacency, divisor, guarantee)
 
 
-def correlated_noise(encoder, standard_deviation, *, seed=None, noise_memory="keep"):
+def correlated_noise(
+    encoder: Encoder, standard_deviation: float, *, seed: int | None = None
+) -> optax.GradientTransformation:
     """The noise as an `optax.GradientTransformation`: adds (C^-1 z)_t to the sums of round t.
 
     Parameters
     ----------
     encoder : square encoder of `dplib.matrices`. standard_deviation : of every entry of z, sigma * clip_norm.
-    seed : whole number at least 0, with a `SeededNoiseWarning`; None for fresh entropy. noise_memory : as in `Config`.
+    seed : whole number at least 0, with a `SeededNoiseWarning`; None for fresh entropy.
 
     To be applied to *sums* of clipped gradients, before any optimiser; it must not be used for more rounds than the
     encoder has columns. What divides the noisy sums afterwards must be a constant of the configuration: a divisor that
@@ -289,28 +282,28 @@ def correlated_noise(encoder, standard_deviation, *, seed=None, noise_memory="ke
     import jax.numpy as jnp
     import optax
 
-    kind, arrays = noise.plan(encoder, noise_memory)
+    kind, arrays = correlated_noise_jax.plan(encoder)
     deviation = check.real("standard_deviation", standard_deviation, at_least=0, at_most=1e100)
     seed = _seed(seed)
-    key = noise.key_of(seed)
+    key = correlated_noise_jax.key_of(seed)
 
     def init(params):
-        return jnp.zeros((), jnp.int32), noise.start(kind, params)
+        return jnp.zeros((), jnp.int32), correlated_noise_jax.start(kind, params)
 
     def update(sums, state, params=None):
         t, memory = state
-        w, memory = noise.step(kind, arrays, memory, t, key, deviation, sums)
+        w, memory = correlated_noise_jax.step(kind, arrays, memory, t, key, deviation, sums)
         return jax.tree.map(jnp.add, sums, w), (t + 1, memory)
 
     return optax.GradientTransformation(init, update)
 
 
-def memory_rows(encoder, noise_memory="keep") -> int:
+def memory_rows(encoder: Encoder) -> int:
     """Copies of the parameters that the noise of an encoder keeps: buffers, bands - 1, or all rounds.
 
-    encoder : square encoder of `dplib.matrices`. noise_memory : "keep" or "recompute".
+    encoder : square encoder of `dplib.matrices`.
     """
-    return noise.plan(encoder, noise_memory)[0].rows
+    return correlated_noise_jax.plan(encoder)[0].rows
 
 
 # ------------------------------------------------------------------------- the compiled round
@@ -330,13 +323,13 @@ def _compiled(loss, optimizer, kind, microbatch):
         params = jax.tree.map(
             lambda p: jnp.array(p, copy=True), params
         )  # the state is donated: never the caller's
-        return params, transform(momentum, 1.0).init(params), noise.start(kind, params)
+        return params, transform(momentum, 1.0).init(params), correlated_noise_jax.start(kind, params)
 
     def one(state, numbers, inputs):
         params, optimizer_state, memory = state
         t, rate, examples, mask = inputs
         sums = clipped_sum(loss, params, examples, mask, numbers["clip_norm"], microbatch)
-        w, memory = noise.step(kind, numbers["arrays"], memory, t, numbers["key"], numbers["scale"], sums)
+        w, memory = correlated_noise_jax.step(kind, numbers["arrays"], memory, t, numbers["key"], numbers["scale"], sums)
         mean = jax.tree.map(lambda s, x: (s + x) / numbers["divisor"].astype(s.dtype), sums, w)
         move, optimizer_state = transform(numbers["momentum"], rate).update(mean, optimizer_state, params)
         params = jax.tree.map(lambda p, m: p + m.astype(p.dtype), params, move)
@@ -376,12 +369,12 @@ def _divisor(config, batches):
 
 def _plan(config, rounds):
     if config.encoder is None:
-        return noise.Kind("identity", 0), {"first": 1.0}
+        return correlated_noise_jax.Kind("identity", 0), {"first": 1.0}
     if config.encoder.columns < rounds:
         raise ValueError(
             f"encoder must have a column for each of {rounds} rounds; got {config.encoder.columns}"
         )
-    return noise.plan(config.encoder, config.noise_memory)
+    return correlated_noise_jax.plan(config.encoder)
 
 
 def _rates(config, rounds):

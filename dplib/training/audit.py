@@ -14,13 +14,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._base import validate as check
 from .._base.lazy_jax import load
 from .._base.lazy_scipy import special
+from .._base.validate import Direction
 from ..batching.streams import Batches
+from ..matrices.encoders import Encoder
 from ..results import LowerEnd
-from . import correlated_noise_jax as noise
+from . import correlated_noise_jax
 
 _THRESHOLDS = 200
 _MOST_ENTRIES = 2**28
@@ -52,7 +55,10 @@ class Audit:
         )
 
 
-def epsilon_lower_bound(scores_with, scores_without, delta, *, confidence=0.95, direction="both") -> Audit:
+def epsilon_lower_bound(
+    scores_with: ArrayLike, scores_without: ArrayLike, delta: float, *, confidence: float = 0.95,
+    direction: Direction = "both",
+) -> Audit:
     """A lower bound on epsilon from the scores of independent runs with and without a record.
 
     Parameters
@@ -81,7 +87,7 @@ def epsilon_lower_bound(scores_with, scores_without, delta, *, confidence=0.95, 
     confidence = check.real("confidence", confidence, above=0, below=1)
     direction = check.direction(direction)
     failure = (1 - confidence) / 2
-    best = None
+    found = []
     for side in ("remove", "add") if direction == "both" else (direction,):
         # By its sign the small scores become the large ones.
         sign, likely, rare = (1, present, absent) if side == "remove" else (-1, -absent, -present)
@@ -90,14 +96,15 @@ def epsilon_lower_bound(scores_with, scores_without, delta, *, confidence=0.95, 
         )
         guesses = _bound(likely[::2], rare[::2], thresholds, delta, failure)[0]
         place = int(np.argmax(guesses))
-        if best is None or guesses[place] > best[0]:
-            best = guesses[place], side, sign, thresholds[place], likely[1::2], rare[1::2]
-    _, side, sign, threshold, likely, rare = best
+        found.append((guesses[place], side, sign, thresholds[place], likely[1::2], rare[1::2]))
+    _, side, sign, threshold, likely, rare = max(found, key=lambda event: event[0])
     lower, hits, false_alarms = (float(part) for part in _bound(likely, rare, threshold, delta, failure))
     return Audit(LowerEnd(max(lower, 0.0)), confidence, delta, side, float(sign * threshold), hits, false_alarms)
 
 
-def transcripts(batches, encoder, noise_multiplier, *, seed=None):
+def transcripts(
+    batches: Batches, encoder: Encoder, noise_multiplier: float, *, seed: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """What an observer sees in the worst case, in many runs at once: (with the record, without it).
 
     Parameters
@@ -118,7 +125,7 @@ def transcripts(batches, encoder, noise_multiplier, *, seed=None):
 
     if not isinstance(batches, Batches):
         raise TypeError(f"batches must be a stream of dplib.batching; got {batches!r}")
-    kind, arrays = noise.plan(encoder)
+    kind, arrays = correlated_noise_jax.plan(encoder)
     sigma = check.noise_multiplier(noise_multiplier)
     if encoder.columns < len(batches):
         raise ValueError(
@@ -138,12 +145,12 @@ def transcripts(batches, encoder, noise_multiplier, *, seed=None):
     @jax.jit
     def run(key):
         def one(memory, t):
-            w, memory = noise.step(kind, arrays, memory, t, key, sigma, blank)
+            w, memory = correlated_noise_jax.step(kind, arrays, memory, t, key, sigma, blank)
             return memory, w
 
-        return jax.lax.scan(one, noise.start(kind, blank), jnp.arange(len(batches)))[1]
+        return jax.lax.scan(one, correlated_noise_jax.start(kind, blank), jnp.arange(len(batches)))[1]
 
-    key = noise.key_of(seed)
+    key = correlated_noise_jax.key_of(seed)
     present, absent = np.array(run(key)), np.asarray(run(key ^ np.uint32(1)))
     for t, batch in enumerate(batches):
         present[t, batch] += 1

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import jax
+
 # Bytes of gradients held at a time where nobody says how many: what stays in a cache, or in a device's memory.
 _CACHE, _DEVICE = 2**21, 2**30
 _FEWEST, _MOST = 8, 64  # examples at a time on a CPU
 
 
-def clipped_sum(loss, params, examples, mask, clip_norm, microbatch=None):
+def clipped_sum(
+    loss: Callable, params: object, examples: object, mask: jax.Array, clip_norm: float,
+    microbatch: int | None = None,
+) -> object:
     """Sum over the examples of gradient * min(1, clip_norm / norm); traceable by JAX.
 
     Parameters

@@ -1,14 +1,13 @@
 """Correlated noise in JAX: w = C^-1 z, one round after the other, for any pytree of parameters.
 
 `plan` reads an encoder and says how its noise is made (a hashable kind, and arrays of numbers); `start`
-is the empty memory; `step` turns the fresh z of round t into w. Fresh noise of round t depends on the key
-and t alone, so it need not be kept. `dplib.matrices.noise` has the same recursions in NumPy, with trees.
+is the empty memory; `step` turns the fresh z of round t, which depends on the key and t alone, into w.
+`dplib.matrices.noise` has the same recursions in NumPy, with trees.
 
     kind            C                              memory, in copies of the parameters
     identity        a multiple of the identity     0
     buffers         buffered linear Toeplitz       one for each buffer                    [N-BLT]
     toeplitz        Toeplitz with h bands          h - 1 (all rounds where h = n)
-    recomputed      the same                       0: z is drawn again, time t in round t
     dense           any lower triangle             all rounds
 """
 
@@ -20,8 +19,6 @@ import numpy as np
 
 from .._base import validate as check
 
-MEMORY = ("keep", "recompute")
-
 
 @dataclass(frozen=True)
 class Kind:
@@ -31,25 +28,18 @@ class Kind:
     rows: int
 
 
-def plan(encoder, noise_memory="keep"):
-    """(Kind, arrays by name) for a square encoder. noise_memory : "keep" or "recompute" (Toeplitz encoders)."""
+def plan(encoder):
+    """(Kind, arrays by name) for a square encoder."""
     encoder = check.encoder(encoder, signed=True)
-    check.choice("noise_memory", noise_memory, MEMORY)
     if encoder.rows != encoder.columns:
         raise ValueError(
             f"encoder must be square, with one row a round (trees: dplib.matrices.noise_stream); got {encoder!r}"
         )
     coefficients = getattr(encoder, "coefficients", None)
     if coefficients is None:
-        if noise_memory == "recompute":
-            raise ValueError(
-                f"noise_memory must be 'keep' for an encoder that is not Toeplitz; got {noise_memory!r}"
-            )
         array = np.asarray(encoder.entries())
         diagonal = np.diagonal(array).copy()
         return Kind("dense", len(array)), {"later": array - np.diag(diagonal), "first": diagonal}
-    if noise_memory == "recompute":
-        return Kind("recomputed", 0), {"inverse": np.asarray(encoder.inverse_coefficients)}
     bands = encoder.bands
     if bands == 1:
         return Kind("identity", 0), {"first": coefficients[0]}
@@ -77,21 +67,13 @@ def step(kind, arrays, memory, t, key, scale, params):
 
     scale : standard deviation of z. key : raw key data, uint32.
     """
-    import jax
-    import jax.numpy as jnp
-
     size, dtype = _flat(params)
-    if kind.form == "recomputed":
-        inverse = jnp.asarray(arrays["inverse"], dtype)
-        add = lambda k, total: total + inverse[k] * normals(key, t - k, scale, size, dtype)
-        w = jax.lax.fori_loop(0, t + 1, add, jnp.zeros(size, dtype))
-    else:
-        w, memory = push(kind, arrays, memory, t, normals(key, t, scale, size, dtype))
+    w, memory = push(kind, arrays, memory, t, normals(key, t, scale, size, dtype))
     return _like(params, w), memory
 
 
 def push(kind, arrays, memory, t, z):
-    """(w, memory) from the fresh noise z of round t, flat, for the kinds that keep the past."""
+    """(w, memory) from the fresh noise z of round t, flat."""
     import jax
     import jax.numpy as jnp
 

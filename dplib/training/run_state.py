@@ -8,9 +8,6 @@ import numpy as np
 
 from ..batching.streams import Batches, Padded
 
-_WORDS = 4  # of 32 bits, for a seed in a checkpoint
-
-
 # ------------------------------------------------------------------------------- arguments
 
 
@@ -87,13 +84,5 @@ def save(kept, state, done, history, seed, batch_seed):
     leaves = {f"leaf_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
     kept.save(
         done=np.array(done), history=np.array(history, float).reshape(-1, 2),
-        seed=words(seed), batch_seed=words(batch_seed), **leaves,
+        seed=np.array(str(seed)), batch_seed=np.array(str(batch_seed)), **leaves,
     )  # fmt: skip
-
-
-def words(number):
-    return np.array([number >> (32 * i) & 0xFFFFFFFF for i in range(_WORDS + 1)], np.uint32)
-
-
-def number(words):
-    return sum(int(word) << (32 * i) for i, word in enumerate(words))

@@ -238,7 +238,7 @@ def test_groups_of_rows_are_close_to_single_rows(monkeypatch):
     assert one <= two <= 1.02 * one
 
 
-@pytest.mark.parametrize("tail_bound", ("published", "joint", "aggregated"))
+@pytest.mark.parametrize("tail_bound", ("joint", "aggregated"))
 def test_wide_groups_of_ages_cost_more(tail_bound, monkeypatch):
     """[A-12] A group counts as so many columns like its youngest, with the bound of its worst."""
     monkeypatch.setattr(conditional, "_EXACT_ROWS", 10)
@@ -249,14 +249,15 @@ def test_wide_groups_of_ages_cost_more(tail_bound, monkeypatch):
 
 
 def test_a_group_of_ages_has_the_entry_of_its_youngest(monkeypatch):
-    """[M-Alg2] The mean sensitivity of the last row is above the sum over all ages, each with its own entry."""
+    """[A-11] The mean sensitivity of the last row is above the sum over all ages, each with its own entry."""
     monkeypatch.setattr(conditional, "_EXACT_ROWS", 10)
     make_groups_wide(monkeypatch)
     encoder, p, sigma = matrices.optimal_counting(40), 1 / 20, 12.0
     ages = tails_toeplitz.Ages(encoder.coefficients, sigma)
-    chances = np.repeat(tails_toeplitz.published_groups(ages, p, 1e-6), ages.sizes[: ages.old])
+    exponents = tails_toeplitz.joint_exponents(ages, p, 1e-6 / ages.pairs)
+    chances = np.repeat(_tails.posterior(p, exponents), ages.sizes[: ages.old])
     least = p * ages.entries[0] + float(chances @ ages.entries[1 : ages.active + 1])
-    rows = conditional.rows(encoder, sigma, p, 1e-6, "published")[0]
+    rows = conditional.rows(encoder, sigma, p, 1e-6, "joint")[0]
     largest = max(float(mixture.probabilities @ mixture.sensitivities) for mixture, _ in rows.pairs)
     assert least <= largest <= 1.5 * least
 

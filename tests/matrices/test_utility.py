@@ -60,7 +60,6 @@ def test_errors_whose_squares_leave_the_range_of_floats():
     for encoder in (beyond, matrices.dense(beyond.entries())):
         with pytest.raises(ValueError, match="encoder must have an inverse within the range of floats"):
             utility.rmse(encoder)
-    assert utility.rmse(growing, workload=np.zeros((1, 600))) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -26,38 +26,42 @@ TARGET = {"epsilon": 1.0, "delta": 1e-3, "batches_per_epoch": 8, "epochs": 4}
 # --- the estimator ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("direction, truth", [("remove", 0.149178), ("add", 0.142687)])
-def test_delta_of_two_modes(direction, truth):
-    """[N-MC] b = 2, E = 1, C = I, sigma = 1, epsilon = 0.5: both directions against quadrature [N-3.2]."""
+def payoffs(gram, sigma, epsilon, bins, normals):
+    """The payoffs of draws as JAX computes them."""
+    with published.double():
+        factor = jax_draws.factor_at(gram)
+        return np.asarray(jax_draws.payoffs(factor, gram, sigma, bins, normals, epsilon))
+
+
+def test_delta_of_two_modes():
+    """[N-MC] b = 2, E = 1, C = I, sigma = 1, epsilon = 0.5, against quadrature [N-3.2]."""
     gram = np.kron(np.eye(2), np.ones((2, 2)))  # each mode twice
-    found = published.delta(gram, 0.5, direction, samples=2**17)
-    assert abs(found.value - truth) < 4 * found.standard_error < 0.02 * truth
-    other = montecarlo.plain(gram, 0.5, direction, samples=2**17)
-    assert found.standard_error == pytest.approx(other.standard_error, rel=0.01)
-    assert found.upper > found.value + found.standard_error
+    found = payoffs(gram, 1.0, 0.5, *published.draws(2**17, 4))
+    error = found.std(ddof=1) / np.sqrt(2**17)
+    assert abs(found.mean() - 0.149178) < 4 * error < 0.02 * 0.149178
+    assert error == pytest.approx(montecarlo.plain(gram, 0.5, samples=2**17).standard_error, rel=0.01)
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_noise_is_the_root(direction):
     """[N-MC] With the same draws the mean payoff is delta, and lines find the same noise within the sampling error."""
-    found = published.noise(GRAM, 1.0, 1e-2, direction, samples=2**17, seed=3)
-    again = published.delta(GRAM / found.value**2, 1.0, direction, samples=2**17, seed=3)
-    assert again.value == pytest.approx(1e-2, rel=1e-9)
-    truth = montecarlo.estimate_noise(GRAM, 1.0, 1e-2, direction, relative_error=0.002)
-    assert abs(found.value - truth.value) < 4 * found.standard_error < 0.04 * found.value
+    sigma = noise(samples=2**17, seed=3)
+    assert payoffs(GRAM, sigma, 1.0, *published.draws(2**17, 4, seed=3)).mean() == pytest.approx(1e-2, rel=1e-9)
+    truth = montecarlo.estimate_noise(GRAM, 1.0, 1e-2, relative_error=0.002)
+    assert sigma == pytest.approx(truth.value, rel=0.01)
 
 
 def test_a_search_that_does_not_end_says_so(monkeypatch):
     monkeypatch.setattr(jax_draws, "_MOST_PASSES", 1)
     with pytest.raises(NoBracketError, match="not found"):
-        published.noise(GRAM, 1.0, 1e-2, samples=MANY)
+        noise()
 
 
 def test_draws_made_anew_in_each_pass(monkeypatch):
     """Where they would take too much memory; the same numbers."""
-    kept = published.noise(GRAM, 1.0, 1e-2, samples=MANY)
+    kept = noise()
     monkeypatch.setattr(jax_draws, "_KEPT", 0)
-    assert published.noise(GRAM, 1.0, 1e-2, samples=MANY).value == pytest.approx(kept.value, rel=1e-12)
+    assert noise() == pytest.approx(kept, rel=1e-12)
 
 
 # --- the implicit gradient ----------------------------------------------------------------------------------
@@ -162,7 +166,7 @@ def test_gradient_of_the_objective(family, objective, monkeypatch):
     x = np.array(made.start) + 0.01
     with published.double():
         descent = published._Descent(made, objective, 4, 1.0, 1e-2)
-        stream = jax_draws.Draws(jax_draws.key_of(5), MANY, 4, "remove", jax.local_devices())
+        stream = jax_draws.Draws(jax_draws.key_of(5), MANY, 4, jax.local_devices())
         _, _, gradient = descent.slope(x, stream)
         rng = np.random.default_rng(3)
         for _ in range(2):
@@ -183,7 +187,7 @@ def best():
     "options",
     [
         {},
-        {"optimizer": "gradient_descent", "fresh": False},
+        {"fresh": False},
         {"encoder_family": "banded_toeplitz", "bands": 16},
     ],
 )
@@ -208,7 +212,7 @@ target = {"epsilon": 1.0, "delta": 1e-2, "batches_per_epoch": 4, "samples": 5000
 sigma, slope = published.noise_slope(np.array([1.0, 0.5, 0.35, 0.3, 0.2, 0.15, 0.1, 0.05]), **target)
 from dplib.optimize import jax_draws as _published
 with published.double():
-    kept = _published.Draws(_published.key_of(1), 5000, 4, "remove", jax.local_devices()).parts["kept"]
+    kept = _published.Draws(_published.key_of(1), 5000, 4, jax.local_devices()).parts["kept"]
 assert len(kept[1].sharding.device_set) == 8 and not kept[1].sharding.is_fully_replicated
 print(json.dumps([sigma, *slope]))
 """

@@ -18,7 +18,7 @@ from importlib import resources
 from .verdicts import verdict
 
 
-def check(identifier: str, answer) -> None:
+def check(identifier: str, answer: object) -> None:
     """Print whether an answer is correct; if it is not, print a hint.
 
     Parameters
@@ -40,7 +40,7 @@ def check(identifier: str, answer) -> None:
     print(f"{identifier}: correct." if right else f"{identifier}: not yet. {hint}")
 
 
-def passes(identifier: str, answer) -> bool:
+def passes(identifier: str, answer: object) -> bool:
     """Whether an answer is correct: what graded notebooks assert. Arguments and errors as for `check`."""
     return verdict(_exercise(identifier), identifier, answer)[0]
 

@@ -23,7 +23,7 @@ def names() -> list[str]:
     return sorted(file.name.removesuffix(".json") for file in files if file.name.endswith(".json"))
 
 
-def load(name) -> dict:
+def load(name: str) -> dict:
     """A study: its `about`, `settings`, `versions`, and tables, each a list of rows (dictionaries).
 
     name : one of `names()`. Raises ValueError or TypeError on another one.
@@ -32,7 +32,7 @@ def load(name) -> dict:
     return json.loads(resources.files(__name__).joinpath(f"{name}.json").read_text(encoding="utf-8"))
 
 
-def find(table, **values) -> list[dict]:
+def find(table: list[dict], **values: object) -> list[dict]:
     """The rows of a table that have all these values, in order.
 
     Raises ValueError where a name is in none of the rows.

@@ -1,15 +1,22 @@
 """Checks by property of chapters 1 to 6; the rules stand in the package."""
 
-from .parsed import array, arrays, numbers
+import math
+from itertools import product
+
+import numpy as np
+
+from .... import accounting, mixtures
+from ...._base.lazy_scipy import special
+from ....mechanisms import LastIterate, PoissonDPSGD
+from ....mixtures import Mixture, VectorMixture
+from .parsed import array, arrays, parts_of
 
 
 def _rows(answer, count, what):
     """`answer` as `count` probability vectors of one length, or the hint why it is not that."""
-    import numpy as np
-
     form = f"The answer must be a tuple of {count} lists of probabilities of equal length: {what}."
     rows = arrays(answer, *[1] * count)
-    if rows is None or len({len(row) for row in rows}) != 1 or len(rows[0]) < 1 or not np.all(np.isfinite(rows)):
+    if rows is None or len({len(row) for row in rows}) != 1 or len(rows[0]) < 1:
         return None, form
     rows = np.array(rows)
     if np.any(rows < 0) or np.any(np.abs(rows.sum(axis=1) - 1) > 1e-9):
@@ -18,15 +25,11 @@ def _rows(answer, count, what):
 
 
 def _hockey_stick(first, second, alpha):
-    import numpy as np
-
     return float(np.maximum(first - alpha * second, 0).sum())
 
 
 def hockey_5(answer):
     """(1, 0.01)-private in both orders, and a loss above 1 with probability 0.7 or more."""
-    import math
-
     rows, problem = _rows(answer, 2, "P and Q")
     if problem:
         return problem
@@ -42,8 +45,6 @@ def hockey_5(answer):
 
 def hockey_6(answer):
     """M private without delta, N near it, and N with a delta of 0.2 that no epsilon removes."""
-    import numpy as np
-
     rows, problem = _rows(answer, 4, "the laws of M(D), M(D'), N(D), N(D')")
     if problem:
         return problem
@@ -58,18 +59,9 @@ def hockey_6(answer):
     return None
 
 
-def accounting_5(answer):
+@parts_of("The answer must be a tuple of three numbers: rounds, cells, epsilon.", 0, 0, 0)
+def accounting_5(rounds, cells, epsilon):
     """(rounds, cells, epsilon) at which an FFT without a tilt reports a negative delta."""
-    import math
-
-    import numpy as np
-
-    from ...._base.lazy_scipy import special
-
-    values = numbers(answer, 3)
-    if values is None:
-        return "The answer must be a tuple of three numbers: rounds, cells, epsilon."
-    rounds, cells, epsilon = values
     if not (rounds.is_integer() and 1 <= rounds <= 10**5):
         return "rounds must be a whole number from 1 to 100000."
     if not (2 <= cells <= 6 and 0 <= epsilon <= 20):
@@ -90,8 +82,6 @@ def accounting_5(answer):
 
 def accounting_6(answer):
     """A bound on alpha >= 1, without zeros, that two rounds break by 0.2 at epsilon 0."""
-    import numpy as np
-
     if not isinstance(answer, (tuple, list)) or len(answer) != 2:
         return "The answer must be a tuple of two pairs: the claimed bound (P, Q), then (P2, Q2)."
     pairs = []
@@ -117,8 +107,6 @@ def accounting_6(answer):
 
 def subsampling_6(answer):
     """Whole-number noise for which add exceeds remove by 0.1 in one round, alpha = 1.5, q = 1/2."""
-    import numpy as np
-
     rows, problem = _rows([answer], 1, "those of the noise values 0, 1, 2, ...")
     if problem:
         return problem.replace("a tuple of 1 lists of probabilities of equal length", "a list of probabilities")
@@ -136,10 +124,6 @@ def subsampling_6(answer):
 
 def mixtures_6(answer):
     """Modes 1.5 times as long, and a delta(1) of less than a third."""
-    import numpy as np
-
-    from ....mixtures import VectorMixture
-
     form = "The answer must be a tuple (first, second) of two lists of equally many points [x, y], at most 16 each."
     parts = arrays(answer, 2, 2)
     if parts is None:
@@ -163,8 +147,6 @@ def mixtures_6(answer):
 
 def mixtures_7(answer):
     """Equal mean and variance; the first has the larger delta(0), the second the larger delta(3)."""
-    from ....mixtures import Mixture
-
     laws = [arrays(law, 1, 1) for law in answer] if isinstance(answer, (tuple, list)) else []
     if len(laws) != 2 or None in laws:
         return "The answer must be a tuple ((s, p), (s2, p2)) of two laws, each a list of values and one of probabilities."
@@ -184,12 +166,6 @@ def mixtures_7(answer):
 
 def group_6(answer):
     """A dataset on which averaging over the realised batch beats the theorem's delta(0.5) by 1.8."""
-    from itertools import product
-
-    import numpy as np
-
-    from ....mixtures import Mixture, binomial
-
     form = "The answer must be a tuple (ordinary, sensitive): a list of at most 8 gradients, and one gradient."
     parts = arrays(answer, 1, 0)
     if parts is None or len(parts[0]) > 8:
@@ -210,23 +186,15 @@ def group_6(answer):
 
     excess = density(np.append(ordinary, sensitive)) - np.exp(0.5) * density(ordinary)
     delta = np.maximum(excess, 0).sum() * (x[1] - x[0])
-    if delta < 1.8 * binomial(1, 0.5, 1.0).hockey_stick(0.5):
+    if delta < 1.8 * mixtures.binomial(1, 0.5, 1.0).hockey_stick(0.5):
         return "The adversary gains too little. Which ordinary records have an average that does not depend on the batch?"
     return None
 
 
-def last_iterate_6(answer):
+@parts_of("The answer must be a list of three finite numbers, the thresholds.", 0, 0, 0)
+def last_iterate_6(*thresholds):
     """Three thresholds whose cells give back 70 % of what hiding the first of two rounds had gained."""
-    import numpy as np
-
-    from ...._base.lazy_scipy import special
-    from ....mechanisms import LastIterate, PoissonDPSGD
-
-    inner = numbers(answer, 3)
-    if inner is None or not np.all(np.isfinite(inner)):
-        return "The answer must be a list of three finite numbers, the thresholds."
-    inner.sort()
-    edges, y = np.concatenate([[-np.inf], inner, [np.inf]]), np.linspace(-9, 11, 2001)[:, None]
+    edges, y = np.array([-np.inf, *sorted(thresholds), np.inf]), np.linspace(-9, 11, 2001)[:, None]
 
     def masses(first, both):
         cells = np.diff(special.ndtr((edges - first - (y - both) / 2) * np.sqrt(2)), axis=1)
@@ -242,10 +210,6 @@ def last_iterate_6(answer):
 
 def last_iterate_7(answer):
     """Twelve learning rates between 1/2 and 1 with epsilon at most 2.72."""
-    import numpy as np
-
-    from .... import accounting, mixtures
-
     rates = array(answer)
     if rates is None or len(rates) != 12:
         return "The answer must be a list of twelve learning rates."

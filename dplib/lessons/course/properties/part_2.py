@@ -1,14 +1,17 @@
 """Checks by property of chapters 7 to 12; the rules stand in the package."""
 
-from .parsed import array, arrays, like, numbers
+import numpy as np
+
+from .... import accounting, gaussian, matrices, mixtures
+from ...._base.lazy_scipy import special
+from ....mechanisms.calibration import effective_noise
+from ... import one_step, truth
+from .parsed import array, arrays, like, parts_of
 
 
-def renyi_5(answer):
+@parts_of("The answer must be three numbers: order, rate, ratio.", 0, 0, 0)
+def renyi_5(order, q, y):
     """An order, a rate and a ratio at which the weight 1/2 puts zeta below its tangent [ZW-3]."""
-    values = numbers(answer, 3)
-    if values is None:
-        return "The answer must be three numbers: order, rate, ratio."
-    order, q, y = values
     if not (order > 1 and 0 < q < 1 and y > 0):
         return "The three numbers must lie in the theorem's range: order, then rate, then ratio."
     omega, omega_star = 1 - q + q * y, q + (1 - q) * y
@@ -23,8 +26,6 @@ def renyi_5(answer):
 
 def renyi_6(answer):
     """Two laws on three points whose Renyi divergences change their order between orders 2 and 8."""
-    import numpy as np
-
     laws = array(answer, 2)
     if laws is None or laws.shape != (2, 3):
         return "The answer is a pair of lists of three probabilities each."
@@ -42,15 +43,9 @@ def renyi_6(answer):
     return None
 
 
-def large_batches_6(answer):
+@parts_of("The answer must be four numbers: epsilon, delta, rounds, sampling probability.", 0, 0, 0, 0)
+def large_batches_6(epsilon, delta, rounds, q):
     """A budget (epsilon, delta, rounds, q) for which sampling lowers the effective noise."""
-    from .... import gaussian
-    from ....mechanisms.calibration import effective_noise
-
-    values = numbers(answer, 4)
-    if values is None:
-        return "The answer must be four numbers: epsilon, delta, rounds, sampling probability."
-    epsilon, delta, rounds, q = values
     if not (epsilon >= 0.01 and 0 < delta <= 0.3 and 0.1 <= q < 1):
         return "Epsilon, delta or the sampling probability is outside its range."
     if rounds != int(rounds) or not 10 <= rounds <= 1000:
@@ -61,14 +56,9 @@ def large_batches_6(answer):
     return None
 
 
-def one_step_7(answer):
+@parts_of("The answer must be three numbers: epsilon, delta, sampling probability.", 0, 0, 0)
+def one_step_7(epsilon, delta, q):
     """A target (epsilon, delta, q) outside the sufficient condition at which the effective noise falls."""
-    from ... import one_step
-
-    values = numbers(answer, 3)
-    if values is None:
-        return "The answer must be three numbers: epsilon, delta, sampling probability."
-    epsilon, delta, q = values
     if not (epsilon > 0 and 0 < delta <= 1e-2 and 3 * delta * (1 - 1e-12) <= q <= 1):
         return "Epsilon, delta or the sampling probability is outside its range."
     sigma = one_step.noise_multiplier(epsilon, delta, q)
@@ -82,10 +72,6 @@ def one_step_7(answer):
 
 def matrix_5(answer):
     """(shift, event): a shift that knows the noise of its own round, and the event that betrays it."""
-    import numpy as np
-
-    from ...._base.lazy_scipy import special
-
     if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not all(map(callable, answer)):
         return "The answer must be a pair of functions (shift, event)."
     shift, event = answer
@@ -104,8 +90,6 @@ def matrix_5(answer):
 
 def matrix_6(answer):
     """A lower-triangular encoder of four rounds with an error at equal privacy of at most 1.32."""
-    import numpy as np
-
     C = array(answer, 2)
     if C is None or C.shape != (4, 4) or np.any(np.triu(C, 1)) or np.diag(C).min() <= 0:
         return "The answer is a lower-triangular array with four rows, four columns and a positive diagonal."
@@ -135,11 +119,6 @@ def conditional_5(answer):
 
 def conditional_6(answer):
     """A past of eleven outputs after which column 1 is explained by the others."""
-    import numpy as np
-
-    from .... import matrices
-    from ...._base.lazy_scipy import special
-
     past = array(answer)
     if past is None or len(past) != 11 or not np.abs(past).max() <= 10:
         return "The answer is a list of eleven numbers, each between -10 and 10."
@@ -154,15 +133,9 @@ def conditional_6(answer):
     return None
 
 
-def mmcc_6(answer):
+@parts_of("The answer must be three numbers: sigma, q, delta.", 0, 0, 0)
+def mmcc_6(sigma, q, delta):
     """(sigma, q, delta) for which independent rows report 1.4 times the true epsilon, add direction."""
-    from .... import accounting, matrices, mixtures
-    from ... import truth
-
-    values = numbers(answer, 3)
-    if values is None:
-        return "The answer must be three numbers: sigma, q, delta."
-    sigma, q, delta = values
     if not (0.2 <= sigma <= 10 and 0.05 <= q <= 0.9 and 1e-8 <= delta <= 1e-2):
         return "Sigma, q or delta is outside its range."
     rows = [(mixtures.binomial(k, q, sigma), 1) for k in (1, 2)]

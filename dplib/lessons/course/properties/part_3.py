@@ -1,16 +1,21 @@
 """Checks by property of chapters 13 to 19; the rules stand in the package."""
 
-from .parsed import array, arrays, numbers
+import math
+
+import numpy as np
+
+from .... import gaussian, matrices
+from ...._base.lazy_scipy import linalg, signal, special
+from ....matrices import prefix_errors, sensitivity
+from ....mechanisms import BallsInBins, PoissonDPSGD
+from ....mechanisms.calibration import calibrate
+from ....results import NoBracketError
+from .parsed import one_array, parts_of
 
 
-def tree_4(answer):
+@parts_of("the answer is a tuple of four numbers (a, q, T, alpha)", 0, 0, 0, 0)
+def tree_4(a, q, rounds, alpha):
     """(a, q, T, alpha): randomised response for which add is at least 1.38 times remove."""
-    import math
-
-    values = numbers(answer, 4)
-    if values is None:
-        return "the answer is a tuple of four numbers (a, q, T, alpha)"
-    a, q, rounds, alpha = values
     if not (0.5 < a < 1 and 0 < q <= 1 and 1 <= rounds <= 8 and rounds == int(rounds) and 1 <= alpha < math.inf):
         return "needed are 1/2 < a < 1, 0 < q <= 1, a whole number T from 1 to 8, and alpha >= 1"
     remove = add = 0.0
@@ -25,14 +30,9 @@ def tree_4(answer):
     return None
 
 
-def tree_6(answer):
+@parts_of("the answer is a tuple (p, q, epsilon) with two lists of numbers and a number", 1, 1, 0)
+def tree_6(p, q, epsilon):
     """(p, q, epsilon): the printed bound on the loss tail is exceeded four times."""
-    import numpy as np
-
-    parts = arrays(answer, 1, 1, 0)
-    if parts is None:
-        return "the answer is a tuple (p, q, epsilon) with two lists of numbers and a number"
-    p, q, epsilon = parts
     if p.shape != q.shape or not 2 <= len(p) <= 6:
         return "p and q are flat lists of equal length, 2 to 6"
     if not (np.all(p > 0) and np.all(q > 0) and abs(p.sum() - 1) < 1e-9 and abs(q.sum() - 1) < 1e-9):
@@ -49,17 +49,9 @@ def tree_6(answer):
     return None
 
 
-def bins_4(answer):
+@parts_of("the answer is a pair of numbers (c, sigma)", 0, 0)
+def bins_4(c, sigma):
     """(c, sigma): an account that keeps the sign of c reports a hundredth of the true delta."""
-    import math
-
-    import numpy as np
-    from scipy import special
-
-    values = numbers(answer, 2)
-    if values is None:
-        return "the answer is a pair of numbers (c, sigma)"
-    c, sigma = values
     if not (-3 <= c < 0 and 0.05 <= sigma <= 100):
         return "needed are -3 <= c < 0 and a noise multiplier from 0.05 to 100"
 
@@ -84,17 +76,13 @@ def bins_4(answer):
     return None
 
 
-def bins_6(answer):
+@one_array("the answer is a list of four lists of numbers, all of the same length", 2)
+def bins_6(modes):
     """Four vectors whose absolute inner products are no table of inner products."""
-    import numpy as np
-
-    modes = array(answer, 2)
-    if modes is None:
-        return "the answer is a list of four lists of numbers, all of the same length"
     if len(modes) != 4 or not 1 <= modes.shape[1] <= 8:
         return "needed are four vectors of equal length, at most 8"
-    if not np.all(np.isfinite(modes)) or not np.any(modes):
-        return "the entries must be finite, and not all zero"
+    if not np.any(modes):
+        return "the entries must not all be zero"
     table = np.abs(modes @ modes.T)
     least = np.linalg.eigvalsh(table).min() / table.diagonal().max()
     if least >= -0.1:
@@ -102,16 +90,9 @@ def bins_6(answer):
     return None
 
 
-def monte_carlo_5(answer):
+@parts_of("the answer is a pair (modes, centres) of lists of points in the plane", 2, 2)
+def monte_carlo_5(modes, centres):
     """(modes, centres): importance sampling that reports 3% and is wrong by a factor of ten."""
-    import math
-
-    import numpy as np
-
-    parts = arrays(answer, 2, 2)
-    if parts is None:
-        return "the answer is a pair (modes, centres) of lists of points in the plane"
-    modes, centres = parts
     if modes.shape != (2, 2) or not 1 <= len(centres) <= 3 or centres.shape[1] != 2:
         return "needed are two modes and one to three centres, each a list of two numbers"
     if not (np.all(modes >= 0) and modes.max() <= 5 and np.abs(centres).max() <= 15):
@@ -138,14 +119,9 @@ def monte_carlo_5(answer):
     return None
 
 
-def monte_carlo_6(answer):
+@parts_of("the answer is a pair of lists of numbers (values, probabilities)", 1, 1)
+def monte_carlo_6(values, chances):
     """(values, probabilities): a law for which mean + 1.645 standard errors is no upper bound."""
-    import numpy as np
-
-    parts = arrays(answer, 1, 1)
-    if parts is None:
-        return "the answer is a pair of lists of numbers (values, probabilities)"
-    values, chances = parts
     if values.shape != chances.shape or not 1 <= len(values) <= 5:
         return "values and probabilities are flat lists of equal length, at most 5"
     if not (np.all(values >= 0) and np.all(values <= 1) and np.all(chances >= 0) and abs(chances.sum() - 1) < 1e-9):
@@ -162,14 +138,9 @@ def monte_carlo_6(answer):
     return None
 
 
-def encoder_4(answer):
+@parts_of("the answer is a pair of lists of 8 numbers", 1, 1)
+def encoder_4(*pair):
     """(preferred, better): Toeplitz coefficients that the printed objective ranks the wrong way."""
-    import numpy as np
-    from scipy import signal
-
-    pair = arrays(answer, 1, 1)
-    if pair is None:
-        return "the answer is a pair of lists of 8 numbers"
     if any(c.shape != (8,) or c[0] != 1 or not np.all((c >= 0) & (c < 1e6)) for c in pair):
         return "needed are two lists of 8 non-negative numbers, each beginning with 1"
     weights, errors, claims = np.arange(8, 0, -1), [], []
@@ -183,18 +154,9 @@ def encoder_4(answer):
     return None
 
 
-def encoder_6(answer):
+@one_array("the answer is a list of numbers", 1)
+def encoder_6(c):
     """Toeplitz coefficients that are within about 5% of the optimum at two targets."""
-    import numpy as np
-
-    from .... import matrices
-    from ....matrices import prefix_errors
-    from ....mechanisms import BallsInBins
-    from ....mechanisms.calibration import calibrate
-
-    c = array(answer)
-    if c is None:
-        return "the answer is a list of numbers"
     if not 1 <= len(c) <= 64 or c[0] != 1 or not np.all((c >= 0) & (c <= 10)):
         return "needed are at most 64 coefficients between 0 and 10, the first one equal to 1"
     encoder = matrices.toeplitz(np.pad(c, (0, 64 - len(c))))
@@ -205,38 +167,24 @@ def encoder_6(answer):
     return None
 
 
-def training_6(answer):
+@one_array("the answer is a list of numbers", 1)
+def training_6(c):
     """Toeplitz coefficients with a small error of the last model under fixed batches."""
-    import numpy as np
-    from scipy.linalg import solve_triangular, toeplitz
-
-    from .... import gaussian, matrices
-    from ....matrices import sensitivity
-
-    c = array(answer)
-    if c is None:
-        return "the answer is a list of numbers"
     if not 1 <= len(c) <= 16 or c[0] != 1 or not np.all((c >= 0) & (c <= 100)):
         return "needed are at most 16 coefficients between 0 and 100, the first one equal to 1"
     c, weights, carried = np.pad(c, (0, 256 - len(c))), np.zeros(256), 0.0
     for t, rate in reversed(list(enumerate(np.interp(np.arange(256), [64, 255], [1.0, 0.05])))):
         weights[t] = carried = rate + 0.9 * carried
     sigma = sensitivity.round_robin(matrices.toeplitz(c), 16) / gaussian.calibrate(2.0, 9.99e-6)
-    left = solve_triangular(toeplitz(c, np.zeros(256)).T, weights / weights.mean(), lower=False)
+    left = linalg.solve_triangular(linalg.toeplitz(c, np.zeros(256)).T, weights / weights.mean(), lower=False)
     if (error := sigma * np.linalg.norm(left)) > 37.5:
         return f"the error of the last model is {error:.4g}: only the last sum counts, so how much of each noise should the next round take back?"
     return None
 
 
-def which_accountant_6(answer):
+@parts_of("the answer is a tuple of three numbers (sigma, T, delta)", 0, 0, 0)
+def which_accountant_6(sigma, rounds, delta):
     """(sigma, T, delta): coins with one expected participation cost a quarter more than one known round."""
-    from .... import gaussian
-    from ....mechanisms import PoissonDPSGD
-
-    values = numbers(answer, 3)
-    if values is None:
-        return "the answer is a tuple of three numbers (sigma, T, delta)"
-    sigma, rounds, delta = values
     if not (0.5 <= sigma <= 10 and 2 <= rounds <= 1000 and rounds == int(rounds) and 1e-9 <= delta <= 1e-3):
         return "needed are sigma from 0.5 to 10, a whole number T from 2 to 1000, and delta from 1e-9 to 1e-3"
     once = gaussian.epsilon(1 / sigma, delta)
@@ -248,15 +196,9 @@ def which_accountant_6(answer):
     return None
 
 
-def common_mistakes_6(answer):
+@parts_of("the answer is a tuple of four numbers (sigma, q, T, delta)", 0, 0, 0, 0)
+def common_mistakes_6(sigma, q, rounds, delta):
     """(sigma, q, T, delta): T times the epsilon of one round, at the same delta, is a tenth of the truth or less."""
-    from ....mechanisms import PoissonDPSGD
-    from ....results import NoBracketError
-
-    values = numbers(answer, 4)
-    if values is None:
-        return "the answer is a tuple of four numbers (sigma, q, T, delta)"
-    sigma, q, rounds, delta = values
     if not (0.1 <= sigma <= 2 and 1e-6 <= q <= 0.1 and 1 <= rounds <= 10_000 and rounds == int(rounds)):
         return "needed are sigma from 0.1 to 2, q from 1e-6 to 0.1, and a whole number T from 1 to 10000"
     if not 1e-9 <= delta <= 1e-5:
