@@ -1,7 +1,6 @@
 """Data that the chapters train on."""
 
 import numpy as np
-import pytest
 from sklearn.datasets import load_digits
 
 from dplib.lessons import datasets

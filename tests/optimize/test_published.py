@@ -42,8 +42,11 @@ def test_delta_of_two_modes():
     assert error == pytest.approx(montecarlo.plain(gram, 0.5, samples=2**17).standard_error, rel=0.01)
 
 
-@pytest.mark.parametrize("direction", ["remove", "add"])
-def test_noise_is_the_root(direction):
+def noise(**options):
+    return published.noise_slope(COEFFICIENTS, **{**SMALL, "samples": MANY, **options})[0]
+
+
+def test_noise_is_the_root():
     """[N-MC] With the same draws the mean payoff is delta, and lines find the same noise within the sampling error."""
     sigma = noise(samples=2**17, seed=3)
     assert payoffs(GRAM, sigma, 1.0, *published.draws(2**17, 4, seed=3)).mean() == pytest.approx(1e-2, rel=1e-9)

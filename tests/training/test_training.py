@@ -12,7 +12,7 @@ import optax
 import pytest
 
 from dplib import batching, matrices, training
-from dplib.training import Config, clipped_sum, correlated_noise, memory_rows, run_state, train
+from dplib.training import Config, clipped_sum, correlated_noise, memory_rows, train
 from dplib.training import correlated_noise_jax as noise
 
 fit = functools.partial(train, rounds_per_call=8)  # divides the rounds: one program a test
