@@ -283,9 +283,7 @@ def _toeplitz(encoder, b, p, delta_1, tail_bound, build):
         laws = build.start(1, ages.count, step, size, p)
         laws.add(step, bernoulli_numbers([p]))
         return build.finish(laws, np.array([float(ages.count)]), 0.0)
-    if tail_bound == "published":
-        if ages.count > _EXACT_ROWS:
-            raise ValueError(f"tail_bound must be another than 'published' beyond {_EXACT_ROWS} rows; got {ages.count}")
+    if tail_bound == "published" and ages.count <= _EXACT_ROWS:
         return _by_age(ages, entries, tails_toeplitz.published(ages, p, delta_1), delta_1, build)
     if tail_bound == "pooled":
         raise _unsuited()
@@ -294,7 +292,10 @@ def _toeplitz(encoder, b, p, delta_1, tail_bound, build):
         if not np.all(np.isfinite(cumulative)):
             raise void()
         return _by_group(ages, entries, p, np.diff(cumulative, prepend=0.0), delta_1, build, poisson=True)
-    chances = posterior(p, tails_toeplitz.joint_exponents(ages, p, delta_1 / ages.pairs))
+    if tail_bound == "published":
+        chances = tails_toeplitz.published_groups(ages, p, delta_1)
+    else:
+        chances = posterior(p, tails_toeplitz.joint_exponents(ages, p, delta_1 / ages.pairs))
     return _by_group(ages, entries, p, chances, delta_1, build, poisson=False)
 
 

@@ -153,6 +153,16 @@ def published(ages, probability, delta_1):
     return result
 
 
+def published_groups(ages, probability, delta_1):
+    """Probabilities for each active group: those of `published`, rounded up over its ages and rows."""
+    tail = delta_1 / (2 * ages.pairs)
+    most = int(binomial_quantile(ages.count - 1, probability, tail)[0])
+    upper = ages.upper[: ages.old]
+    norms, smallest = np.diag(upper), ages.squared_norms(ages.edges[: ages.old] + 1)
+    exponent = published_exponents(norms, _largest_sums(upper, ages.sizes, most), tail)
+    return posterior(probability, exponent + (norms - smallest) / 2)
+
+
 def _windows(ages, most):
     """For a row: sums of the `most[row]` largest inner products of each of its old ages, over sigma^2.
 
