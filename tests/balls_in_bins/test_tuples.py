@@ -154,7 +154,7 @@ def log_losses(kind, rows, counts, normals, place=1.3):
 def test_slack_covers_extended_precision():
     """[A-15] log w on the line, recomputed with 80-bit numbers, differs by far less than the slack."""
     sampler, rng = remove(bands(12, 6, 0.6), 0.4, 5), np.random.default_rng(2)
-    line = sampler.factor.rows, tuple_sampler._draw_counts(sampler, rng)[:200], tuple_sampler._normals(rng, (200, 13))[0]
+    line = sampler.factor.rows, sampler.draw_counts(rng)[:200], tuple_sampler._normals(rng, (200, 13))[0]
     error = np.abs(log_losses(np.longdouble, *line) - log_losses(np.float64, *line)).max()
     assert 0 < error < sampler.slack / 100
 

@@ -7,7 +7,6 @@ TESTS = Path(__file__).resolve().parent.parent
 CLOCKS = {"process_time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "process_time_ns", "thread_time", "getrusage", "cpu_times"}
 # Files that may read a clock, beside the programs of the oracle, and what for; none compares it with what a result may cost.
 ALLOWED = {
-    "book/test_execute.py": "stops waiting for a process that hangs",
     "book/test_faults.py": "random moments at which a process is killed",
 }
 

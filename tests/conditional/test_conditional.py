@@ -151,6 +151,29 @@ def test_every_event_is_paid_for(monkeypatch):
         assert 0.9 * 0.05 < total <= 0.05 * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("present", (True, False), ids=("P", "Q"))
+@pytest.mark.parametrize("delta_1", (0.05, 0.2))
+@pytest.mark.parametrize("noise", (1.0, 3.0))
+def test_simulated_sums_keep_their_budget(noise, delta_1, present):
+    """[A-12] Runs in which some row's intensity exceeds its bound, n = 64, both laws, also at low noise."""
+    n, p, runs, rng = 64, 1 / 16, 400, np.random.default_rng(6)
+    array = matrices.optimal_counting(n).entries()
+    sigma = noise * np.linalg.norm(array[:, 0])
+    ages = tails_toeplitz.Ages(array[:, 0], sigma)
+    bounds = tails_toeplitz.aggregated_intensities(ages, p, delta_1)
+    theta = sigma * rng.normal(size=(runs, n))
+    if present:
+        theta += (rng.uniform(size=(runs, n)) < p) @ array.T
+    bad = np.zeros(runs, bool)
+    w = np.zeros((runs, n))
+    for row in range(1, n):
+        w += (theta[:, [row - 1]] * array[row - 1] - 0.5 * array[row - 1] ** 2) / sigma**2
+        cumulative = np.cumsum(np.log1p(p / (1 - p) * np.exp(w[:, row - 1 :: -1][:, :row])), axis=1)
+        tops = ages.edges[1 : 1 + np.searchsorted(ages.edges, row)]
+        bad |= np.any(cumulative[:, np.minimum(tops, row) - 1] > bounds[: len(tops)], axis=1)
+    assert stats.binom.cdf(bad.sum() - 1, runs, delta_1) < 0.999  # no evidence of more than delta_1
+
+
 def simulated_means(tree, p, sigma, runs, rng, present=True):
     """For each height the means of e^w under each node before it is released, shape (runs, nodes)."""
     number = (rng.uniform(size=(runs, tree.leaves)) < p) if present else np.zeros((runs, tree.leaves))
@@ -162,6 +185,25 @@ def simulated_means(tree, p, sigma, runs, rng, present=True):
         mean, number = (mean[:, ::2] + mean[:, 1::2]) / 2, number[:, ::2] + number[:, 1::2]
         found.append(mean)
     return found
+
+
+@pytest.mark.parametrize("present", (True, False), ids=("P", "Q"))
+@pytest.mark.parametrize("bound", ("aggregated", "pooled"))
+def test_simulated_trees_keep_their_budget(bound, present):
+    """[A-12, A-13] Runs in which some node has no bound that holds, both laws."""
+    tree, p, sigma, delta_1, runs = matrices.binary_tree(32), 1 / 16, 5.0, 0.2, 3000
+    chances = getattr(tails_tree, bound)(tails_tree.Branches(32, 1, sigma), p, delta_1)
+    bad = np.zeros(runs, bool)
+    means = simulated_means(tree, p, sigma, runs, np.random.default_rng(9), present)
+    for found, chance in zip(means, chances[1:]):
+        odds = p / (1 - p) * found
+        needed = np.sort(odds / (1 + odds), axis=1)[:, ::-1]
+        pool = chance if isinstance(chance, list) else [(found.shape[1], chance)]
+        given = np.repeat([c for _, c in pool], [number for number, _ in pool])
+        assert len(given) == found.shape[1] and np.all(np.diff(given) <= 0)
+        # Sorted against sorted: then each node can be given a member of the pool that dominates it.
+        bad |= np.any(needed > given, axis=1)
+    assert stats.binom.cdf(bad.sum() - 1, runs, delta_1) < 0.999
 
 
 def test_the_law_of_a_subtree_is_tight():

@@ -171,7 +171,6 @@ def test_structured_encoders_need_no_dense_matrix(build):
     "name, build, value",
     [
         ("bands", lambda v: matrices.optimal_counting(5, v), 6),
-        ("n", matrices.prefix_sums, 20_000),
         ("coefficients", matrices.toeplitz, [0.0, 1.0]),
         ("coefficients", matrices.toeplitz, [1.0, -1e-9]),
         ("coefficients", matrices.toeplitz, [1e-200]),
@@ -200,7 +199,7 @@ def test_bad_arguments_are_refused_by_name(name, build, value):
         (np.ones((2, 3)), {}, r"array must be square; got shape \(2, 3\) .*row_rounds"),
         (np.ones((2, 2)), {}, "array must be lower-triangular; got 1.0 in row 0, column 1"),
         ([[1.0, 0.0], [1.0, 0.0]], {}, "array must have a diagonal above 0; got 0.0 in row 1"),
-        ([[1.0, 0.0], [-0.5, 1.0]], {}, "array must have entries at least 0; got -0.5 .signed=True"),
+        ([[1.0, 0.0], [-0.5, 1.0]], {}, "array must have entries at least 0; got -0.5"),
         ([[1.0, 0.0], [1.0, -1.0]], {"signed": True}, "array must have a diagonal above 0; got -1.0 in row 1"),
         ([[1e101]], {}, r"array must have entries at most 1e\+100; got 1e\+101"),
         (TALL, {"row_rounds": [0, 1, 1, 2]}, r"row_rounds must have one entry per row \(5\); got 4"),

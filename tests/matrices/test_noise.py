@@ -104,7 +104,6 @@ TREE, BANDED = TREES["tree"], SQUARE["banded"]
     [
         ({"encoder": matrices.dense([[1.0], [1.0]], [0, 0])}, "encoder must be square and lower-triangular, or a tree"),
         ({"shape": (0,)}, "shape must be a whole number at least 1"),
-        ({"encoder": BANDED, "estimate": "causal"}, "estimate must be 'dyadic' for an encoder that is no tree"),
     ],
 )
 def test_streams_that_do_not_exist_are_refused(arguments, words):
@@ -130,6 +129,6 @@ def test_a_state_of_another_stream_is_refused(other, words):
 def test_a_spoiled_state_is_refused():
     stream = matrices.noise_stream(BANDED, (2,), 1.0, 0)
     state = stream.state()
-    for bad in (None, {}, {**state, "round": 99}, {k: v for k, v in state.items() if k != "past"}):
+    for bad in (None, {}, {**state, "round": 99}, {k: v for k, v in state.items() if k != "memory"}):
         with pytest.raises((TypeError, ValueError), match="^state"):
             stream.restore(bad)

@@ -36,18 +36,6 @@ def test_errors_are_row_norms_of_the_decoder(encoder):
     assert utility.largest_error(encoder, 2.5) == pytest.approx(2.5 * np.max(norms), rel=1e-11)
 
 
-@each
-def test_a_workload_of_ones_own(encoder):
-    if encoder.columns > 100:
-        return
-    means = np.tri(encoder.columns) / np.arange(1, encoder.columns + 1)[:, None]
-    own = utility.deviations(encoder, workload=means)
-    assert own * np.arange(1, encoder.columns + 1) == pytest.approx(utility.deviations(encoder), rel=1e-11)
-    assert utility.rmse(encoder, workload=[np.ones(encoder.columns)]) == pytest.approx(
-        utility.deviations(encoder)[-1], rel=1e-11
-    )
-
-
 def test_errors_whose_squares_leave_the_range_of_floats():
     """C^-1 of 1 + 2 v has entries up to 2^599; its prefix sums have the closed form (1 - (-2)^t) / 3."""
     growing = matrices.toeplitz(np.concatenate([[1.0, 2.0], np.zeros(598)]))
@@ -67,9 +55,6 @@ def test_errors_whose_squares_leave_the_range_of_floats():
     [
         ({"decoder": "dyadic"}, "decoder must be 'pseudo-inverse' for this encoder, which is no tree; got 'dyadic'"),
         ({"encoder": ENCODERS["tall"], "decoder": "causal"}, "decoder must be 'pseudo-inverse' for this encoder"),
-        ({"workload": np.ones((2, 7))}, r"workload must have one column for each round \(8\); got 7"),
-        ({"encoder": matrices.identity(2**15), "workload": np.ones((1, 2**15))}, "encoder must have at most"),
-        ({"workload": np.eye(8), "decoder": "causal"}, "decoder must be 'pseudo-inverse' with a workload"),
         ({"encoder": matrices.dense(np.ones((1, 2)), [1])}, "array must have full column rank"),
     ],
 )

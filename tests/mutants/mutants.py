@@ -54,10 +54,10 @@ _WINDOW = _of("test_contour.py", "test_mass_outside_the_window_is_covered")
 _STATED = _of("test_stated_errors.py", "test_brackets_cover_the_error_that_a_mixture_states")
 _WIDE = _of("test_conditional.py", "test_wide_groups_of_ages_cost_more")
 _AGES = _of("test_conditional.py", "test_groups_bound_all_inner_products")
-_AGED_RUNS = _of("test_mmcc_statements.py", "test_toeplitz_sums_keep_their_budget")
+_AGED_RUNS = _of("test_conditional.py", "test_simulated_sums_keep_their_budget")
 _AGED_MOMENT = _of("test_conditional.py", "test_moment_of_the_quadratic_bound")
 _TREE_TAIL = _of("test_conditional_composition.py", "test_published_tail_of_the_library") + ("test_conditional.py",)
-_TREE_LEVELS = _of("test_mmcc_statements.py", "test_levels_of_a_tree_keep_their_budget")
+_TREE_LEVELS = _of("test_conditional.py", "test_simulated_trees_keep_their_budget")
 _TREE_RUNS = _of("test_conditional.py", "test_the_law_of_a_subtree_is_tight") + _TREE_LEVELS
 _TREE_GRID = _of("test_conditional.py", "test_coarse_laws_of_a_subtree_lie_above_fine_ones", "test_no_mean_of_a_subtree_is_rounded_down")
 _ALGORITHM = _of("test_mmcc_statements.py", "test_the_algorithm_is_bounds_rows_and_composition")
@@ -130,7 +130,7 @@ DANGEROUS = [
     Mutant("MMCC: truncation forgotten", "conditional", "_Build.finish", {"Call float": "0.0"}, ("test_conditional.py",)),
     Mutant("MMCC: oldest entry of a group", "conditional", "_by_group", {"BinOp Add#1": "ages.edges[1:groups + 1]"}, _of("test_conditional.py", "test_a_group_of_ages_has_the_entry_of_its_youngest")),
     Mutant("MMCC: one row of each kind", "conditional", "_Build.finish", {"Call int": "1"}, _MMCC),
-    Mutant("MMCC: present participation without amplification's rate", "conditional", "_by_group", {"List": "[p / 2]"}, _of("test_conditional.py", "test_the_first_row_holds_the_present_participation_alone")),
+    Mutant("MMCC: present participation without amplification's rate", "conditional", "_by_group", {"List": "[p / 2]"}, _of("test_conditional.py", "test_groups_of_rows_are_close_to_single_rows")),
     Mutant("MMCC: group's size forgotten", "conditional", "_by_group", {"Call int": "1"}, _WIDE),
     Mutant("MMCC: quantile of the wrong tail", "conditional/tails", "published_exponents", {"UnaryOp USub": "_.operand"}, _TAILS),
     Mutant("MMCC: participations forgotten", "conditional/tails", "published_exponents", {"BinOp Add": "_.left"}, _TAILS),

@@ -251,14 +251,6 @@ def test_bad_input(changes, message):
         optimize.optimize(**{"encoder_family": "toeplitz", **TARGET, **changes})
 
 
-def test_what_is_validated_must_fit():
-    with pytest.raises(ValueError, match="table must have batches_per_epoch"):
-        optimize.validated(
-            matrices.identity(4), [1.0, 0.0, 0.0, 0.0], "rmse",
-            epsilon=1.0, delta=1e-2, batches_per_epoch=2, epochs=3, history=np.empty((0, 2)),
-        )  # fmt: skip
-
-
 TABLES = [
     ([1.0, 0.5, 0.2], "table must have a multiple"),
     ([1.0, -0.5], "table must have entries"),

@@ -56,11 +56,10 @@ def noise_of(encoder, coordinates, seed=0, rounds=ROUNDS, deviation=1.0):
 @pytest.mark.parametrize("name", ENCODERS)
 def test_memory_is_what_the_structure_allows(name):
     """Copies of the parameters, no more."""
-    encoder, memory, rows = ENCODERS[name]
-    kind, _ = noise.plan(encoder, memory)
-    assert kind.rows == memory_rows(encoder, memory) == rows
-    if memory == "keep":
-        assert sum(leaf.size for leaf in jax.tree.leaves(noise.start(kind, jnp.zeros(ROUNDS)))) == rows * ROUNDS
+    encoder, rows = ENCODERS[name]
+    kind, _ = noise.plan(encoder)
+    assert kind.rows == memory_rows(encoder) == rows
+    assert sum(leaf.size for leaf in jax.tree.leaves(noise.start(kind, jnp.zeros(ROUNDS)))) == rows * ROUNDS
 
 
 @functools.cache
