@@ -198,9 +198,9 @@ def public_functions():
     for module in public_modules()[1:]:
         owner = importlib.import_module(module)
         for name, value in sorted(vars(owner).items()):
-            here = getattr(value, "__module__", "") == owner.__name__ or (
-                module == "dplib.mechanisms" and name in owner.__all__
-            )
+            home = getattr(value, "__module__", None) or ""
+            face = module in ("dplib.mechanisms", "dplib.mixtures") and home.startswith(module)
+            here = home == owner.__name__ or (face and name in owner.__all__)
             if not name.startswith("_") and here and (inspect.isfunction(value) or inspect.isclass(value)):
                 found[f"{module}.{name}".removeprefix("dplib.").removeprefix("lessons.")] = value
     return found
