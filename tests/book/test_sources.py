@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import notebook_tools as tools
-import pytest
 import source_checks
 
 ERRATA = (tools.ROOT / "book" / "errata.md").read_text(encoding="utf-8")
@@ -39,19 +38,3 @@ def test_times_follow_their_benchmarks():
 def test_ledger_is_complete():
     problems = source_checks.ledger_problems(LEDGER, ITEMS)
     assert not problems, "\n".join(problems)
-
-
-@pytest.mark.attack
-@pytest.mark.parametrize("old, new, seen", TABLE["errata"])
-def test_errata_fault_is_seen(old, new, seen):
-    assert old in ERRATA
-    problems = source_checks.errata_problems(ERRATA.replace(old, new))
-    assert any(seen in problem for problem in problems), problems
-
-
-@pytest.mark.attack
-@pytest.mark.parametrize("old, new, seen", TABLE["ledger"])
-def test_ledger_fault_is_seen(old, new, seen):
-    assert old in LEDGER
-    problems = source_checks.ledger_problems(LEDGER.replace(old, new), ITEMS)
-    assert any(seen in problem for problem in problems), problems

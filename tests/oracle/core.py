@@ -77,66 +77,6 @@ class Mixture:
             return self.poly((u * self.step).exp())
         return sum((c * (a * u).exp() for c, a in zip(self.c, self.a)), u * 0)
 
-    def excess(self, u):
-        """R(u) - p_0 and its derivative, without cancellation."""
-        if self.poly is not None:
-            t = (u * self.step).exp()
-            return self.poly1(t) * t, self.dpoly(t) * t * self.step
-        terms = [(c * (a * u).exp(), a) for c, a in zip(self.c, self.a) if not a == 0]
-        return sum((t for t, _ in terms), arb(0)), sum((t * a for t, a in terms), arb(0))
-
-    def inverse(self, loss):
-        """u with log R(u) = loss, or None when loss <= log p_0. Newton on a convex function."""
-        target = loss.mid().exp() - self.atom
-        if not target > 0:
-            if target < 0:
-                return None
-            raise ArithmeticError("loss too close to its infimum for the working precision")
-        target = target.log()
-        positive = [(p.log() - h, a) for p, h, a in zip(self.pb, self.h, self.a) if not a == 0]
-        # a starting point: the largest u at which no single term exceeds the target
-        u = min((float((target - b) / a) for b, a in positive))
-        u = arb(u)
-        for _ in range(400):
-            value, slope = self.excess(u)
-            move = (value.log() - target) * value / slope
-            u = (u - move).mid()
-            if abs(move.mid()) < arb(2) ** (-ctx.prec * 2 // 5) * (1 + abs(u)):  # quadratic: the next move is its square
-                return u
-        raise ArithmeticError("no convergence")
-
-    def upper_tail(self, u):
-        """P(X / sigma > u)."""
-        return sum((p * normal_tail(u - a) for p, a in zip(self.pb, self.a)), arb(0))
-
-    def lower_tail(self, u):
-        return sum((p * normal_tail(a - u) for p, a in zip(self.pb, self.a)), arb(0))
-
-    def hockey_stick(self, epsilon, direction):
-        """One-step delta(epsilon), any real epsilon (an arb)."""
-        self.prepare()
-        if direction == "remove":
-            u = self.inverse(epsilon)
-            if u is None:
-                return 1 - epsilon.exp()
-            return self.upper_tail(u) - epsilon.exp() * normal_tail(u)
-        u = self.inverse(-epsilon)
-        if u is None:
-            return arb(0)
-        return normal_tail(-u) - epsilon.exp() * self.lower_tail(u)
-
-
-def normal_tail(u):
-    """Pr[N(0,1) > u]."""
-    if u > 3000:  # alternating asymptotic series; the error is below the first term left out
-        term, total = arb(1), arb(0)
-        for n in range(40):
-            total += term
-            term *= -(2 * n + 1) / (u * u)
-        total += arb(0, abs(term).upper())
-        return (-u * u / 2).exp() / (u * (2 * arb.pi()).sqrt()) * total
-    return (u / arb(2).sqrt()).erfc() / 2
-
 
 def mixture_of(entry_params):
     """The mixture of a JSON params object (mechanism poisson, fixed_batch or mixture)."""
@@ -147,18 +87,6 @@ def mixture_of(entry_params):
     if "batch_size" in p:
         return Mixture(*hypergeometric_law(p["batch_size"], p["dataset_size"], p["k"]), sigma)
     return Mixture([exact(s) for s in p["sensitivities"]], [exact(w) for w in p["probabilities"]], sigma)
-
-
-def digits_of(a, b):
-    """Decimal digits to which two positive balls or numbers agree (0 if they do not)."""
-    gap = abs(a - b).upper()
-    scale = abs(a).lower()
-    if gap == 0:
-        return 99
-    if not (scale > 0 and gap.is_finite()):
-        return 0
-    d = -(gap / scale).log() / arb(10).log()
-    return max(0, int(float(d.mid())))
 
 
 def text(value, digits=36):
