@@ -8,7 +8,6 @@ CLOCKS = {"process_time", "perf_counter", "monotonic", "time_ns", "perf_counter_
 # Files that may read a clock, beside the programs of the oracle, and what for; none compares it with what a result may cost.
 ALLOWED = {
     "book/test_execute.py": "stops waiting for a process that hangs",
-    "book/test_faults.py": "random moments at which a process is killed",
 }
 
 

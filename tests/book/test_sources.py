@@ -1,4 +1,4 @@
-"""The pages on the sources, errata and ledger, are complete; each of their rules is seen to fail."""
+"""The pages on the sources, errata and ledger, are complete."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,7 @@ import source_checks
 
 ERRATA = (tools.ROOT / "book" / "errata.md").read_text(encoding="utf-8")
 LEDGER = (tools.ROOT / "book" / "reproductions.md").read_text(encoding="utf-8")
-# `items`: every figure and table of the five sources, as {section of the ledger: how its rows begin}; then texts of the two
-# pages, with a fault in their place and how it is told.
+# Every figure and table of the five sources, as {section of the ledger: how its rows begin}.
 TABLE = json.loads(Path(__file__).with_name("sources.json").read_text(encoding="utf-8"))
 ITEMS = [(heading, start) for heading, starts in TABLE["items"].items() for start in starts]
 

@@ -1,4 +1,4 @@
-"""Shared arithmetic of the oracle: mixtures and their one-step hockey stick in ball arithmetic.
+"""Shared arithmetic of the oracle: mixtures in ball arithmetic.
 
 Independent of dplib. Every number is an Arb ball, so rounding errors are
 tracked rigorously; the other errors (truncation, step size) are dealt with in
@@ -62,14 +62,11 @@ class Mixture:
         self.pb = [ball(p) for p in self.p]
         self.a = [ball(s / self.sigma) for s in self.s]
         self.h = [a * a / 2 for a in self.a]
-        self.atom = self.pb[0] if self.s[0] == 0 else arb(0)  # infimum of R
         self.c = [p * (-h).exp() for p, h in zip(self.pb, self.h)]
         step = self.s[1] - self.s[0] if len(self.s) > 1 else None
         self.poly = None
         if self.s[0] == 0 and len(self.s) > 3 and all(s == i * step for i, s in enumerate(self.s)):
             self.poly, self.step = arb_poly(self.c), ball(step / self.sigma)
-            self.poly1 = arb_poly(self.c[1:])
-            self.dpoly = self.poly.derivative()
 
     def ratio(self, u):
         """R(u), u an arb or acb."""
