@@ -5,10 +5,6 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
 CLOCKS = {"process_time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns", "process_time_ns", "thread_time", "getrusage", "cpu_times"}
-# Files that may read a clock, beside the programs of the oracle, and what for; none compares it with what a result may cost.
-ALLOWED = {
-    "book/test_execute.py": "stops waiting for a process that hangs",
-}
 
 
 def clocks(text):
@@ -30,12 +26,10 @@ def clocks(text):
     return lines
 
 
-def test_no_test_reads_a_clock_but_those_with_a_reason():
+def test_no_test_reads_a_clock():
     found = {
         path.relative_to(TESTS).as_posix(): lines
         for path in sorted(TESTS.rglob("*.py"))
         if path != Path(__file__).resolve() and "oracle" not in path.parts and (lines := clocks(path.read_text(encoding="utf-8")))
     }
-    new = {name: lines for name, lines in found.items() if name not in ALLOWED}
-    assert not new, f"count work instead (calls, iterations, sizes), or move it to benchmarks/: {new}"
-    assert set(ALLOWED) <= set(found), "no longer needed here"
+    assert not found, f"count work instead (calls, iterations, sizes), or move it to benchmarks/: {found}"
