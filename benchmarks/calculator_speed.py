@@ -93,14 +93,10 @@ def main():
     rows = [beside(*pair) for pair in zip(USUAL, usual) if pair[1]["upper"] is not None]
     report.table(f"epsilon at delta = 1e-6, remove (CPU time, mean of {REPETITIONS} after compilation)", rows)
     milliseconds = [answer["ms"] for answer in usual + hard]
-    refused = [str(setting) for setting, answer in zip(USUAL, usual) if answer["upper"] is None]
     report.say("")
     report.claim("slowest answer or refusal in the browser", max(milliseconds), at_most=50, unit="ms")
     report.claim("median time in the browser, usual settings", median([answer["ms"] for answer in usual]), at_most=50, unit="ms")  # fmt: skip
     report.claim("largest relative gap to the library", max(row["relative gap"] for row in rows), at_most=1e-8)
-    report.say(f"\n  Refused of the usual settings: {'; '.join(refused) or 'none'}.")
-    ratio = median([row["browser ms"] / row["library ms"] for row in rows])
-    report.say(f"\n  The browser takes {ratio:.2g} times as long as the library (median, usual settings).")
     return report.close()
 
 

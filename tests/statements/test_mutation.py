@@ -8,7 +8,6 @@ from pathlib import Path
 
 import mutants
 import mutation
-import mutation_operators
 import pytest
 from mutants import FILES
 
@@ -44,41 +43,6 @@ def test_dangerous_mutants_apply_and_none_survived(mutant):
 def test_names_are_unique_and_the_record_has_no_others():
     names = [mutant.name for mutant in mutants.DANGEROUS]
     assert len(set(names)) == len(names) and set(RECORD) <= set(names)
-
-
-SOURCE = '''
-LIMIT = 4
-
-
-class Half:
-    """2 * x is no code."""
-
-    def of(self, x):
-        return max(x + 1.5, 2) if x < 3 else -x
-'''
-
-
-def test_a_place_is_a_node_of_the_tree():
-    """Whatever is before it in the file, and however it is written."""
-    changes = {"Call max": "_.args[1] + _.args[0].left", "UnaryOp USub": "_.operand ** 2"}
-    changed = mutation_operators.replaced(SOURCE, "Half.of", changes)
-    assert "return 2 + x if x < 3 else x ** 2" in changed
-    again = SOURCE.replace("LIMIT = 4", "def first(x):\n    return max(-x, 1)\n\n").replace("x + 1.5, 2", "(x\n + 1.50), 2")
-    assert "return 2 + x if x < 3 else x ** 2" in mutation_operators.replaced(again, "Half.of", changes)
-    assert "max(-x, 1)" in mutation_operators.replaced(again, "Half.of", changes)
-    assert "LIMIT = 4 + 1" in mutation_operators.replaced(SOURCE, "", {"Constant 4": "_ + 1"})
-    assert "LIMIT" not in mutation_operators.replaced(SOURCE, "", {"Assign": ""})
-    assert "x < 3" in mutation_operators.replaced(SOURCE, "Half.of", {"Name x#3": "x"})
-    for function, place in (("Half.of", "Name x"), ("Half.of", "Name x#9"), ("Half", "Call max"), ("Half.off", "Call max")):
-        with pytest.raises(LookupError, match=place.partition("#")[0]):
-            mutation_operators.replaced(SOURCE, function, {place: "0"})
-
-
-def test_what_stood_in_a_place_is_told_without_names():
-    tree = ast.parse(SOURCE)
-    shown = {place: mutation_operators.nodes_without_names(mutation_operators.node_at(tree, "Half.of", place)) for place in ("BinOp Add", "Call max")}
-    assert shown == {"BinOp Add": "_ + 1.5", "Call max": "_(_ + 1.5, 2)"}
-    assert "Half" in ast.unparse(tree) and "max(x + 1.5, 2)" in ast.unparse(tree)
 
 
 @pytest.mark.attack
