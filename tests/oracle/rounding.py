@@ -36,7 +36,7 @@ def log_ratio(law, u):
 def moment(law, w):
     shifts = [float(a) for a, _ in law]
     gap = max((b - a for a, b in zip(shifts, shifts[1:])), default=1.0)
-    h = mpf(min(0.1, 2 * math.pi * min(math.pi / gap, 2.0) / 110))
+    h = mpf(min(0.1, 2 * math.pi * min(math.pi / gap, 2.0) / 110) / (1 + abs(float(w.imag)) / 10))
     ends = [float(w.real) * a for a in (shifts[0], shifts[-1], 0.0)]
     nodes = [h * n for n in range(int((min(ends) - REACH) / h), int((max(ends) + REACH) / h) + 1)]
     return mp.log(h * mp.fsum(mp.exp(w * log_ratio(law, u) - u * u / 2) for u in nodes) / mp.sqrt(2 * mp.pi))
