@@ -96,7 +96,6 @@ trust: setup-test  ## attack the statements and the tests, for hours: directions
 	@$(TOOL) directions --cases $(or $(CASES),3000) $(if $(SEED),--seed $(SEED))
 	@$(TOOL) truth check
 	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) --hypothesis-profile=thorough $(THOROUGH)
-	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) --dist loadfile -m attack tests
 	@$(TOOL) mutation --fresh
 
 mutation: setup  ## plant the dangerous faults and false statements whose result is not known, and see whether their tests fail
