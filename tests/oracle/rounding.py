@@ -25,7 +25,9 @@ def atoms(params):
         q, k = mpf(float(params["q"])), params["k"]
         law = [(j, mp.binomial(k, j) * q**j * (1 - q) ** (k - j)) for j in range(k + 1)]
     else:
-        law = [(mpf(float(s)), mpf(float(p))) for s, p in zip(params["sensitivities"], params["probabilities"])]
+        law = [
+            (mpf(float(s)), mpf(float(p))) for s, p in zip(params["sensitivities"], params["probabilities"])
+        ]
     return [(s / sigma, p) for s, p in law if p]
 
 
@@ -51,7 +53,9 @@ def differs(value):
     w = mpc(1 + c, y) if value["direction"] == "remove" else mpc(-c, -y)
     stored = mpc(mpf(value["log_real"]), mpf(value["log_imag"]))
     found = moment(law, w)
-    return abs(mp.exp(found - stored) - 1) > room or abs(moment(law, mpc(w.real)) - mpf(value["log_at_real_z"])) > room * (1 + abs(found))
+    return abs(mp.exp(found - stored) - 1) > room or abs(
+        moment(law, mpc(w.real)) - mpf(value["log_at_real_z"])
+    ) > room * (1 + abs(found))
 
 
 if __name__ == "__main__":
