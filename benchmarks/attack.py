@@ -158,19 +158,6 @@ def summaries(rows):
             }
 
 
-def methods(rows):
-    for name in sorted({r["method"] for r in rows if "method" in r}):
-        chosen = [r for r in rows if r.get("method") == name]
-        yield {
-            "method": name,
-            "calls": len(chosen),
-            "outside": sum("outside" in r for r in chosen),
-            "median width": statistics.median(r["width"] for r in chosen),
-            "median ms": 1e3 * statistics.median(r["cpu"] for r in chosen),
-            "total s": sum(r["cpu"] for r in chosen),
-        }
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", type=int, default=1, help="only every so many values")
@@ -192,21 +179,6 @@ def main():
     rows = known
     report = Report("attack", f"Values by other code against the brackets: {len(entries)} settings, {len(rows)} calls")
     report.table("By domain and delta", list(summaries(rows)))
-    report.table("By method", list(methods(rows)))
-    routes = [
-        {"route": name, "values": sum(e["route"] == name for e in entries), "largest error bar": max(e["error"] for e in entries if e["route"] == name)}
-        for name in sorted({e["route"] for e in entries})
-    ]
-    report.table("How the values were computed", routes)
-    worst = {
-        "Slowest": sorted(rows, key=lambda r: -r["cpu"])[:12],
-        "Widest, delta 1e-15 to 1 - 1e-6": sorted(
-            (r for r in rows if "width" in r and math.log(1e-15) <= r["log delta"] < math.log1p(-1e-6)), key=lambda r: -r["width"]
-        )[:12],
-    }
-    for name, listed in worst.items():
-        columns = ("domain", "log delta", "cpu", "width", "method", "call")
-        report.table(name, [{column: row.get(column) for column in columns} for row in listed])
     report.say("")
     for row in rows:
         if "outside" in row:

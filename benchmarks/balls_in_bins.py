@@ -1,5 +1,5 @@
 """Claims: balls in bins, delta to 1% in half a second and 64 MB at any delta; the exact method for
-independent noise in 0.1 s; the noise multiplier to 0.1% in a second; reference values reproduced.
+independent noise in 0.1 s; the noise multiplier to 0.1% in a second.
 
 A call starts from the parameters (Gram matrix, proposal, samples, both directions unless a row says
 one). "Samples saved" is the number of plain samples for the same standard error over ours (remove).
@@ -12,12 +12,10 @@ import sys
 
 from _bins_cases import (
     BATCHES,
-    SIDES,
     at_target,
     encoder,
     mechanism,
     plain_relative_variance,
-    reference_cases,
     standard_errors,
     truth,
 )
@@ -92,30 +90,6 @@ def estimates(report):
     report.claim("  with 16 bands", min(r["samples saved"] for r in hard), at_least=DELTAS[1e-5])
 
 
-def references(report):
-    """Every reference value, both directions: the estimate, and the exact bracket where there is one."""
-    rows = []
-    for label, setting, case in reference_cases():
-        for side in SIDES:
-            value, error = case[f"delta_{side}"], case[f"se_{side}"]
-            found = setting.delta(case["eps"], side, method="estimate")
-            row = {"case": label, "direction": side, "reference": value, "estimate": found.value}
-            if case["add_ok"] or side == "remove":
-                row["off, s.e."] = standard_errors(found.value, found.standard_error, value, error)
-                if abs(row["off, s.e."]) > 4:
-                    report.wrong(f"{label}, {side}: {found.value} is not {value}")
-            if case["C"]["kind"] == "identity":
-                bracket = setting.delta(case["eps"], side, method="exact")
-                row |= {"lower": bracket.lower, "upper": bracket.upper}
-                if not bracket.lower - 4 * error <= value <= bracket.upper + 4 * error:
-                    report.wrong(f"{label}, {side}: {value} is not in [{bracket.lower}, {bracket.upper}]")
-            rows.append(row)
-    report.table("Reference values", rows, ["case", "direction", "reference", "estimate", "off, s.e.", "lower", "upper"])
-    off = max(abs(row.get("off, s.e.", 0)) for row in rows)
-    report.say("")
-    report.claim("reference values: largest distance in standard errors", off, at_most=4)
-
-
 def exact(report):
     """C = I: seconds and width."""
     rows = []
@@ -160,7 +134,6 @@ def main():
     estimates(report)
     exact(report)
     calibrations(report)
-    references(report)
     return report.close()
 
 

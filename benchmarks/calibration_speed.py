@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import sys
+from functools import partial
 
 from _common import Report, clock, median
 
@@ -17,7 +18,6 @@ TARGETS = {
     "k=1, T=1e5, delta=1e-12": (dplib.PoissonDPSGD(1.0, 0.001, 100_000), 1.0, 1e-12),
     "fixed batch, k=4, T=2000": (dplib.FixedBatchDPSGD(2.0, 500, 50_000, 2_000, 4), 4.0, 1e-6),
 }
-PEER_TARGET = "k=1, T=2000"
 
 
 def run_workload():
@@ -30,32 +30,14 @@ def run_workload():
     return answered
 
 
-def timed(mechanism, epsilon, delta):
-    return clock(lambda: dplib.calibrate(mechanism, epsilon=epsilon, delta=delta), REPETITIONS)
-
-
-def by_peer(mechanism, epsilon, delta):
-    """dp_accounting's search on its closed-form Poisson-Gaussian path, at its default tolerance."""
-    import dp_accounting
-    from dp_accounting.pld import PLDAccountant
-
-    def event(sigma):
-        sampled = dp_accounting.PoissonSampledDpEvent(
-            mechanism.sampling_probability, dp_accounting.GaussianDpEvent(sigma)
-        )
-        return dp_accounting.SelfComposedDpEvent(sampled, mechanism.steps)
-
-    return float(dp_accounting.calibrate_dp_mechanism(PLDAccountant, event, epsilon, delta))
-
-
 def main():
-    report = Report("calibration_speed", "Calibration of the noise multiplier", "dp-accounting")
+    report = Report("calibration_speed", "Calibration of the noise multiplier")
     dplib.calibrate(dplib.PoissonDPSGD(1.0, 0.02, 3_000), epsilon=1.0, delta=1e-6)  # warm-up
     rows = []
     for name, (mechanism, epsilon, delta) in TARGETS.items():
         row = {"target": name, "epsilon": epsilon, "delta": delta}
         try:
-            found, seconds = timed(mechanism, epsilon, delta)
+            found, seconds = clock(partial(dplib.calibrate, mechanism, epsilon=epsilon, delta=delta), REPETITIONS)
         except dplib.NoBracketError as error:
             report.wrong(f"{name}: refused: {error}")
             rows.append(row | {"verdict": "refused"})
@@ -78,24 +60,6 @@ def main():
         )
     columns = ["target", "epsilon", "delta", "sigma", "ms", "slowest ms", "verdict"]
     report.table(f"Targets (median of {REPETITIONS} calls)", rows, columns)
-    mechanism, epsilon, delta = TARGETS[PEER_TARGET]
-    _, before = timed(mechanism, epsilon, delta)
-    peer, peer_seconds = clock(lambda: by_peer(mechanism, epsilon, delta))
-    found, after = timed(mechanism, epsilon, delta)
-    ours = median(before + after)
-    report.table(
-        "Against dp_accounting.calibrate_dp_mechanism (one run of the peer)",
-        [
-            {
-                "target": PEER_TARGET,
-                "dplib ms": 1e3 * ours,
-                "peer s": peer_seconds[0],
-                "ratio": peer_seconds[0] / ours,
-                "dplib sigma": found.noise_multiplier,
-                "peer sigma": peer,
-            }
-        ],
-    )
     report.say("")
     report.claim(
         "slowest target (infinite where refused)",

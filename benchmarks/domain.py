@@ -1,7 +1,7 @@
 """Claim: the accountants answer everywhere in the documented domain, fast, in little memory and, where it matters, narrowly.
 
     python benchmarks/domain.py                              all settings; goes on where an interrupted run stopped
-    python benchmarks/domain.py --cases 2000 --practical 500 --slice 0/4 --no-record
+    python benchmarks/domain.py --cases 2000 --no-record
     PYTHONPATH=../other python benchmarks/domain.py          measures the library of another checkout
 
 Settings are log-uniform. Wide: noise multiplier .01 to 1e6, sampling probability 1e-9 to 1, 1 to 1e9 rounds, groups of 1 to
@@ -12,6 +12,7 @@ that epsilon's upper end; the second answer must come back to the question.
 """
 
 import argparse
+import itertools
 import json
 import math
 import random
@@ -29,6 +30,7 @@ try:
 except OSError:  # not Linux
     BASE_MB = 0.0
 LIMIT = 10.0  # CPU seconds after which a call is given up
+WORST = 12  # rows in the tables of the worst
 KINDS = ("PoissonDPSGD", "FixedBatchDPSGD", "LastIterate")
 DIRECTIONS = ("remove", "add", "both")
 
@@ -87,11 +89,6 @@ def setting(seed, domain, number):
     }
 
 
-def call_text(kind, arguments, question, value, direction):
-    given = ", ".join(repr(argument) for argument in arguments)
-    return f"{kind}({given}).{question}({value!r}, {direction!r})"
-
-
 # --------------------------------------------------------------------- asking
 
 
@@ -107,39 +104,36 @@ def _reset_peak():
         pass
 
 
-def ask(kind, arguments, question, value, direction, limit=None):
-    """One call: its bracket, or how it failed; CPU seconds, and peak memory above the import in MB. limit: CPU seconds."""
-    row = {"call": call_text(kind, arguments, question, value, direction), "question": question, "value": value}
+def ask(kind, arguments, question, value, direction):
+    """One call: its bracket, or how it failed; CPU seconds, and peak memory above the import in MB."""
+    given = ", ".join(map(repr, arguments))
+    row = {"call": f"{kind}({given}).{question}({value!r}, {direction!r})", "question": question, "value": value}
     _reset_peak()
-    if limit:
-        signal.signal(signal.SIGPROF, _expire)
-        signal.setitimer(signal.ITIMER_PROF, limit)
+    signal.signal(signal.SIGPROF, _expire)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT)
     start = time.process_time()
     try:
         row |= asked(lambda: getattr(getattr(dplib, kind)(*arguments), question)(value, direction))[0]
     except TooSlow:
-        row |= {"failed": f"gave up after {limit:g} CPU seconds", "cpu": time.process_time() - start}
+        row |= {"failed": f"gave up after {LIMIT:g} CPU seconds", "cpu": time.process_time() - start}
     finally:
-        if limit:
-            signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     row["mb"] = peak_memory() - BASE_MB
     return row
 
 
-def both_ways(case, limit=None):
+def both_ways(case):
     """The question and the way back; rows of `ask`, the second with the error of the round trip."""
-    first = ask(case["kind"], case["arguments"], case["question"], case["value"], case["direction"], limit)
+    first = ask(case["kind"], case["arguments"], case["question"], case["value"], case["direction"])
     rows = [first]
     back = "epsilon" if case["question"] == "delta" else "delta"
     upper = first.get("upper", -1.0)
     if 0 < upper < 1 if back == "epsilon" else 0 <= upper:
-        second = ask(case["kind"], case["arguments"], back, upper, case["direction"], limit)
+        second = ask(case["kind"], case["arguments"], back, upper, case["direction"])
         if "upper" in second:
             second["trip"] = abs(second["upper"] - case["value"]) / case["value"]
             # The first upper end allows no more than was asked, so the lower end on the way back cannot lie above that.
             second["contradiction"] = second["lower"] > case["value"]
-            # delta at epsilon = 0 is the total variation: it may be below the delta that was asked for.
-            second["trip exact"] = not (back == "delta" and upper == 0)
         rows.append(second)
     return [{"domain": case["domain"], "number": case["number"], "direction": case["direction"]} | row for row in rows]
 
@@ -148,196 +142,92 @@ def both_ways(case, limit=None):
 
 
 def _quantile(values, share):
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)] if ordered else float("nan")
-
-
-def delta_of(row):
-    return row["value"] if row["question"] == "epsilon" else row["upper"]
+    return sorted(values)[math.ceil(share * len(values)) - 1]
 
 
 def in_range(row):
     """1e-15 <= delta <= 1 - 1e-6: where the width of the bracket has a target."""
-    return "upper" in row and 1e-15 <= delta_of(row) <= 1 - 1e-6
+    return "upper" in row and 1e-15 <= (row["value"] if row["question"] == "epsilon" else row["upper"]) <= 1 - 1e-6
 
 
-RANGES = (
-    ("below 1e-100", 0.0, 1e-100),
-    ("1e-100 to 1e-15", 1e-100, 1e-15),
-    ("1e-15 to 1e-3", 1e-15, 1e-3),
-    ("1e-3 to 1 - 1e-6", 1e-3, 1 - 1e-6),
-    ("above 1 - 1e-6", 1 - 1e-6, 2.0),
-)
-
-
-def times(rows):
-    for domain in ("practical", "wide"):
-        mine = [row for row in rows if row["domain"] == domain]
-        for kind in ("all", *KINDS):
-            chosen = [row for row in mine if kind == "all" or row["call"].startswith(kind)]
-            if not chosen:
-                continue
-            cpu = [row["cpu"] for row in chosen]
-            yield {
-                "domain": domain,
-                "mechanism": kind,
-                "calls": len(chosen),
-                "refused": sum("refused" in row for row in chosen),
-                "failed": sum("failed" in row for row in chosen),
-                "median ms": 1e3 * statistics.median(cpu),
-                "90% ms": 1e3 * _quantile(cpu, 0.9),
-                "99% ms": 1e3 * _quantile(cpu, 0.99),
-                "99.9% ms": 1e3 * _quantile(cpu, 0.999),
-                "slowest s": max(cpu),
-                "over 1 s": sum(second > 1 for second in cpu),
-                "peak MB": max(row["mb"] for row in chosen),
-            }
-
-
-def widths(rows):
-    for domain in ("practical", "wide"):
-        for label, low, high in RANGES:
-            chosen = [r["width"] for r in rows if r["domain"] == domain and "upper" in r and low <= delta_of(r) < high]
-            if chosen:
-                yield {
-                    "domain": domain,
-                    "delta": label,
-                    "answers": len(chosen),
-                    "median": statistics.median(chosen),
-                    "90%": _quantile(chosen, 0.9),
-                    "99%": _quantile(chosen, 0.99),
-                    "largest": max(chosen),
-                    "above 1e-6": sum(width > 1e-6 for width in chosen),
-                    "above 1e-3": sum(width > 1e-3 for width in chosen),
-                }
-
-
-def methods(rows):
-    names = {row["method"] for row in rows if "upper" in row}
-    for name in sorted(names):
-        chosen = [row for row in rows if row.get("method") == name]
+def costs(rows):
+    for domain, kind in itertools.product(("practical", "wide"), KINDS):
+        chosen = [row for row in rows if row["domain"] == domain and row["call"].startswith(kind)]
+        cpu, width = [row["cpu"] for row in chosen], [row["width"] for row in chosen if in_range(row)]
         yield {
-            "method": name,
-            "practical": sum(row["domain"] == "practical" for row in chosen),
-            "wide": sum(row["domain"] == "wide" for row in chosen),
-            "median ms": 1e3 * statistics.median(row["cpu"] for row in chosen),
-            "median width": statistics.median(row["width"] for row in chosen),
+            "domain": domain,
+            "mechanism": kind,
+            "calls": len(chosen),
+            "median ms": 1e3 * statistics.median(cpu),
+            "99% ms": 1e3 * _quantile(cpu, 0.99),
+            "slowest s": max(cpu),
+            "peak MB": max(row["mb"] for row in chosen),
+            "median width": statistics.median(width),
+            "widest": max(width),
         }
 
 
-def trips(rows):
-    """The ways from epsilon to the upper end of delta and back; inner: with delta between 1e-15 and 1 - 1e-6."""
-    before = {}
-    for row in rows:
-        key = (row["domain"], row["number"])
-        if "trip" in row and row["question"] == "epsilon" and key in before:
-            yield row | {"inner": in_range(row) and in_range(before[key])}
-        elif "upper" in row:
-            before[key] = row
+def there_and_back(rows):
+    """The ways from epsilon to the upper end of delta and back, with delta between 1e-15 and 1 - 1e-6."""
+    for before, row in itertools.pairwise(rows):
+        if "trip" in row and row["question"] == "epsilon" and in_range(row) and in_range(before):
+            yield row
 
 
-def summarise(report, rows, worst):
-    report.table("CPU seconds and peak memory above the import, by call", list(times(rows)))
-    report.table("Relative width of the brackets, by delta", list(widths(rows)))
-    report.table("Methods", list(methods(rows)))
-    there_and_back = list(trips(rows))
-    inner = [row for row in there_and_back if row["inner"]]
-    off = [row for row in inner if row["trip"] > 1e-6]
-    if inner:
-        report.say(
-            f"\n  Ways to delta and back to epsilon, with delta in 1e-15 to 1 - 1e-6: {len(inner)}; off by more than 1e-6:"
-            f" {len(off)}, of these {sum(row['domain'] == 'practical' for row in off)} in the practical domain."
-        )
+def summarise(report, rows):
+    report.table("CPU seconds, peak memory above the import, relative widths for delta in 1e-15 to 1 - 1e-6", list(costs(rows)))
+    practical = [row for row in rows if row["domain"] == "practical"]
+    narrow, trips = [row for row in practical if in_range(row)], list(there_and_back(rows))
+    failed = [row for row in rows if "failed" in row]
     lists = {
-        "Refused or failed": [row for row in rows if "refused" in row or "failed" in row],
-        "Slowest": sorted(rows, key=lambda row: -row["cpu"])[:worst],
-        "Slowest, practical": sorted((r for r in rows if r["domain"] == "practical"), key=lambda r: -r["cpu"])[:worst],
-        "Largest memory": sorted(rows, key=lambda row: -row["mb"])[:worst],
-        "Widest, practical, delta 1e-15 to 1 - 1e-6": sorted(
-            (r for r in rows if r["domain"] == "practical" and in_range(r)), key=lambda r: -r["width"]
-        )[:worst],
-        "Widest, wide, delta 1e-15 to 1 - 1e-6": sorted(
-            (r for r in rows if r["domain"] == "wide" and in_range(r)), key=lambda r: -r["width"]
-        )[:worst],
-        "Round trips furthest off": sorted(off, key=lambda row: -row["trip"])[:worst],
+        "Refused or failed": [row for row in rows if "refused" in row] + failed,
+        "Slowest": sorted(rows, key=lambda row: -row["cpu"])[:WORST],
+        "Largest memory": sorted(rows, key=lambda row: -row["mb"])[:WORST],
+        "Widest, practical": sorted(narrow, key=lambda row: -row["width"])[:WORST],
+        "Round trips furthest off": sorted(trips, key=lambda row: -row["trip"])[:WORST],
     }
     for name, chosen in lists.items():
-        if not chosen:
-            continue
-        shown = [
-            {
-                "cpu s": row["cpu"],
-                "MB": row["mb"],
-                "width": row.get("width"),
-                "trip": row.get("trip"),
-                "method": row.get("method") or row.get("refused", row.get("failed", ""))[:60],
-                "call": row["call"],
-            }
-            for row in chosen[: max(worst, 40)]
-        ]
-        report.table(f"{name} ({len(chosen)})" if name.startswith("Refused") else name, shown)
+        if chosen:
+            report.table(name, chosen, ["cpu", "mb", "width", "trip", "method", "refused", "failed", "call"])
     report.say("")
-    practical = [row for row in rows if row["domain"] == "practical"]
     report.claim("calls refused", sum("refused" in row for row in rows), at_most=0)
-    failed = [row for row in rows if "failed" in row]
     report.claim("other exceptions, and calls given up", len(failed), at_most=0)
-    cpu = [row["cpu"] for row in practical]
-    if practical:
-        report.claim("practical domain, median", statistics.median(cpu), at_most=0.01, unit="s")
-        report.claim("practical domain, 99% of calls", _quantile(cpu, 0.99), at_most=0.3, unit="s")
-        report.claim("practical domain, slowest", max(cpu), at_most=1.0, unit="s")
-        width = [row["width"] for row in practical if in_range(row)]
-        report.claim("practical domain, median relative width", statistics.median(width), at_most=1e-6)
-        report.claim("practical domain, largest relative width", max(width), at_most=1e-3)
+    cpu, width = [row["cpu"] for row in practical], [row["width"] for row in narrow]
+    report.claim("practical domain, median", statistics.median(cpu), at_most=0.01, unit="s")
+    report.claim("practical domain, 99% of calls", _quantile(cpu, 0.99), at_most=0.3, unit="s")
+    report.claim("practical domain, slowest", max(cpu), at_most=1.0, unit="s")
+    report.claim("practical domain, median relative width", statistics.median(width), at_most=1e-6)
+    report.claim("practical domain, largest relative width", max(width), at_most=1e-3)
     report.claim("peak memory above the import", max(row["mb"] for row in rows), at_most=300, unit="MB")
-    share = statistics.fmean(row["trip"] > 1e-6 for row in inner) if inner else 0.0
-    report.claim("ways back off by more than 1e-6, share", share, at_most=0)
+    report.claim("ways back off by more than 1e-6, share", statistics.fmean(row["trip"] > 1e-6 for row in trips), at_most=0)
     for row in rows:
         if row.get("contradiction"):
             report.wrong(f"{row['call']} has the lower end {row['lower']!r}: above the question that led to it")
-    for row in failed:
-        if not row["failed"].startswith("gave up"):
+        if not row.get("failed", "gave up").startswith("gave up"):
             report.wrong(f"{row['call']}: {row['failed']}")
 
 
-# ------------------------------------------------------------------------ run
-
-
-def parsed(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=20_000, help="settings of the wide domain")
-    parser.add_argument("--practical", type=int, default=6_000, help="settings of the practical domain")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--slice", default="0/1", help="I/N: only the settings whose number is I modulo N")
-    parser.add_argument("--worst", type=int, default=12, help="rows in the tables of the worst")
-    parser.add_argument("--no-record", action="store_true", help="print only, leave benchmarks/results as it is")
-    return parser.parse_args(arguments)
-
-
 def main():
-    chosen = parsed()
-    part, of = (int(number) for number in chosen.slice.split("/"))
-    path, rows = kept_rows("domain", chosen.seed, part, of)
-    done = {(row["domain"], row["number"]) for row in rows}
-    print(f"domain: dplib {dplib_state()} at {dplib.__file__}; {len(done)} settings known, rows in {path}", flush=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=20_000, help="settings of the wide domain; a third as many practical ones")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--no-record", action="store_true", help="print only, leave benchmarks/results as it is")
+    chosen = parser.parse_args()
+    path, known = kept_rows("domain", chosen.seed)
+    known = {key: list(rows) for key, rows in itertools.groupby(known, lambda row: (row["domain"], row["number"]))}
+    print(f"domain: dplib {dplib_state()} at {dplib.__file__}; {len(known)} settings known, rows in {path}", flush=True)
     dplib.PoissonDPSGD(1.0, 0.01, 100).epsilon(1e-6)  # loads what is loaded late
-    plan = [("practical", n) for n in range(chosen.practical)] + [("wide", n) for n in range(chosen.cases)]
-    plan = [item for item in plan if item[1] % of == part]
+    plan = [("practical", n) for n in range(chosen.cases // 3)] + [("wide", n) for n in range(chosen.cases)]
     with path.open("a", encoding="ascii") as file:
-        for domain, number in plan:
-            if (domain, number) in done:
-                continue
-            new = both_ways(setting(chosen.seed, domain, number), LIMIT)
-            rows += new
-            file.write("".join(json.dumps(row) + "\n" for row in new))
-            file.flush()  # whole lines, so that an interrupted run can go on
-            if number % 500 == 0:
-                print(f"domain: {domain} {number}, {time.process_time():.0f} CPU seconds", flush=True)
-    wanted = set(plan)
-    rows = [row for row in rows if (row["domain"], row["number"]) in wanted]
+        for key in plan:
+            if key not in known:
+                known[key] = both_ways(setting(chosen.seed, *key))
+                file.write("".join(json.dumps(row) + "\n" for row in known[key]))
+                file.flush()  # whole lines, so that an interrupted run can go on
+    rows = [row for key in plan for row in known[key]]
     report = Report("domain", f"Every corner of the documented domain: {len(plan)} settings, {len(rows)} calls")
-    summarise(report, rows, chosen.worst)
-    return (1 if report.failed else 0) if chosen.no_record else report.close()
+    summarise(report, rows)
+    return report.failed if chosen.no_record else report.close()
 
 
 if __name__ == "__main__":

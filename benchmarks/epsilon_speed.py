@@ -83,7 +83,6 @@ def duel(k, rounds, turns, mixture_path):
 
 def main():
     report = Report("epsilon_speed", "Epsilon in both directions", "dp-accounting")
-    first = clock(lambda: both_directions(1.0, 0.01, 2, 5_000))[1][0]
     rows = []
     for p in points():
         bracket, seconds = clock(lambda p=p: both_directions(p["sigma"], p["q"], p["k"], p["T"]), REPETITIONS)
@@ -99,23 +98,10 @@ def main():
             }
         )
     times = sorted(r["ms"] for r in rows)
-    by_rounds = [
-        {
-            "T": rounds,
-            "points": len(mine := [r for r in rows if r["T"] == rounds]),
-            "median ms": median([r["ms"] for r in mine]),
-            "slowest ms": max(r["ms"] for r in mine),
-            "widest": max(r["width"] for r in mine),
-            "contour": sum(r["method"] == "contour" for r in mine),
-        }
-        for rounds in GRID["T"]
-    ]
     report.say(f"Grid of {len(rows)} points, delta = {DELTA:g}; each the median of {REPETITIONS} calls.")
-    report.table("By rounds", by_rounds)
     report.table("Slowest points", sorted(rows, key=lambda r: -r["ms"])[:10])
     report.tables["Grid"] = rows
-    report.say(f"\n  first call of the process: {1e3 * first:.1f} ms")
-    report.say(f"  ninth decile of the grid: {times[int(0.9 * len(times))]:.2f} ms")
+    report.say(f"\n  ninth decile of the grid: {times[int(0.9 * len(times))]:.2f} ms")
 
     closed = [duel(k, rounds, turns, False) for k, rounds, turns in CLOSED_POINTS]
     report.table("Against dp_accounting, closed-form path (sigma = 1, q = 0.01)", closed)

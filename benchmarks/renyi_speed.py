@@ -1,13 +1,11 @@
 """Claim: one Renyi divergence of a sampled Gaussian, at any real order and in either direction, takes 1 ms
 in the median, pair built anew; agreement with dp_accounting at integer orders.
 
-The peers take turns with the library within one run: dp_accounting's RdpAccountant (integer orders are
-its exact path; at fractional orders it is an upper bound or infinite), SciPy's adaptive quadrature
-(no certificate) and mpmath's quadrature in 30 digits.
+The peer takes turns with the library within one run: dp_accounting's RdpAccountant (integer orders are
+its exact path; at fractional orders it is an upper bound or infinite).
 """
 
 import logging
-import math
 import sys
 from itertools import product
 
@@ -25,16 +23,10 @@ GRID = {
 REPETITIONS = 7
 INTEGER_POINTS = [(1.0, 0.01, 2), (1.0, 0.01, 16), (1.0, 0.01, 64), (2.0, 0.1, 32), (0.7, 0.3, 256)]
 FRACTIONAL_POINTS = [(2.0, 0.1, 1.1), (1.0, 0.1, 1.1), (1.0, 0.1, 1.5), (0.5, 0.1, 1.5), (1.0, 0.01, 4.5), (2.0, 0.1, 10.5)]
-QUADRATURE_POINTS = [(1.0, 0.01, 2.5), (1.0, 0.1, 10.0), (2.0, 0.01, 64.5)]
 
 
 def points():
     return [dict(zip(GRID, values)) for values in product(*GRID.values())]
-
-
-def run_workload():
-    """Every point once (for the memory benchmark)."""
-    return len([renyi.subsampled_gaussian(p["order"], p["sigma"], p["q"]) for p in points()])
 
 
 def peer(sigma, q, order):
@@ -45,28 +37,6 @@ def peer(sigma, q, order):
     accountant = RdpAccountant([order])
     accountant.compose(PoissonSampledDpEvent(q, GaussianDpEvent(sigma)))
     return float(accountant._rdp[0])
-
-
-def by_scipy(sigma, q, order):
-    from scipy import integrate
-
-    def integrand(u):
-        ratio = 1 - q + q * math.exp(u / sigma - 0.5 / sigma**2)
-        return math.exp(order * math.log(ratio) - u * u / 2) / math.sqrt(2 * math.pi)
-
-    top = 40 + order / sigma
-    moment = integrate.quad(integrand, -40, top, epsabs=0, epsrel=1e-12, limit=500, points=[0, order / sigma])[0]
-    return math.log(moment) / (order - 1)
-
-
-def by_mpmath(sigma, q, order):
-    from mpmath import mp, mpf
-
-    with mp.workdps(30):
-        s, g, a = mpf(sigma), mpf(q), mpf(order)
-        integrand = lambda u: mp.npdf(u) * (1 - g + g * mp.exp(u / s - 1 / (2 * s * s))) ** a
-        edges = [-25, -10, 0, 10, float(a / s), float(a / s) + 10, float(a / s) + 30]
-        return float(mp.log(mp.quad(integrand, sorted(set(edges)))) / (a - 1))
 
 
 def turns(calls, repetitions):
@@ -80,9 +50,9 @@ def turns(calls, repetitions):
 
 
 def main():
-    report = Report("renyi_speed", "Renyi divergences at real orders", "dp-accounting", "mpmath")
+    report = Report("renyi_speed", "Renyi divergences at real orders", "dp-accounting")
     logging.disable(logging.WARNING)  # the peer warns where its fractional orders do not converge
-    run_workload()  # warm-up
+    renyi.subsampled_gaussian(2.0, 1.0, 0.01)  # warm-up
     rows = []
     for p, direction in product(points(), ("remove", "add")):
         bracket, seconds = clock(
@@ -104,53 +74,20 @@ def main():
     report.claim("widest relative bracket", max(row["width"] for row in rows), at_most=1e-10)
 
     rows = []
-    for sigma, q, order in INTEGER_POINTS:
+    for (sigma, q, order), direction in [*((p, "remove") for p in INTEGER_POINTS), *((p, "both") for p in FRACTIONAL_POINTS)]:
         calls = [
-            lambda s=sigma, q=q, o=order: renyi.subsampled_gaussian(float(o), s, q, "remove"),
+            lambda s=sigma, q=q, o=order, d=direction: renyi.subsampled_gaussian(float(o), s, q, d),
             lambda s=sigma, q=q, o=order: peer(s, q, o),
         ]
         (mine, theirs), seconds = turns(calls, REPETITIONS)
-        gap = theirs / mine.midpoint - 1
-        if abs(gap) > 1e-9:
-            report.wrong(f"integer order {order}, sigma {sigma}, q {q}: differs by {gap:.1e} from the peer")
+        gap = theirs / mine.upper - 1
+        if gap < -1e-9 or isinstance(order, int) and gap > 1e-9:
+            report.wrong(f"order {order}, sigma {sigma}, q {q}: the peer says {theirs!r}, the library {mine!r}")
         rows.append(
-            {"sigma": sigma, "q": q, "order": order, "divergence": mine.upper, "peer / ours - 1": gap,
+            {"sigma": sigma, "q": q, "order": order, "direction": direction, "divergence": mine.upper, "peer / ours - 1": gap,
              "ms": 1e3 * seconds[0], "peer ms": 1e3 * seconds[1], "peer time / ours": seconds[1] / seconds[0]}
         )  # fmt: skip
-    report.table("Integer orders, remove: dp_accounting's exact path", rows)
-    rows = []
-    for sigma, q, order in FRACTIONAL_POINTS:
-        calls = [
-            lambda s=sigma, q=q, o=order: renyi.subsampled_gaussian(o, s, q),
-            lambda s=sigma, q=q, o=order: peer(s, q, o),
-        ]
-        (mine, theirs), seconds = turns(calls, REPETITIONS)
-        if theirs < mine.lower * (1 - 1e-9):
-            report.wrong(f"order {order}, sigma {sigma}, q {q}: the peer {theirs!r} is below the lower end {mine!r}")
-        rows.append(
-            {"sigma": sigma, "q": q, "order": order, "divergence": mine.upper, "peer": theirs,
-             "peer / ours - 1": theirs / mine.upper - 1, "ms, both directions": 1e3 * seconds[0],
-             "peer ms": 1e3 * seconds[1], "peer time / ours": seconds[1] / seconds[0]}
-        )  # fmt: skip
-    report.table("Fractional orders, the larger direction: dp_accounting's upper bound", rows)
-    rows = []
-    for sigma, q, order in QUADRATURE_POINTS:
-        calls = [
-            lambda s=sigma, q=q, o=order: renyi.subsampled_gaussian(o, s, q, "remove"),
-            lambda s=sigma, q=q, o=order: by_scipy(s, q, o),
-            lambda s=sigma, q=q, o=order: by_mpmath(s, q, o),
-        ]
-        (mine, scipy_value, exact), seconds = turns(calls, 3)
-        if abs(exact / mine.midpoint - 1) > 1e-11:
-            report.wrong(f"order {order}, sigma {sigma}, q {q}: {mine!r} against {exact!r}")
-        rows.append(
-            {"sigma": sigma, "q": q, "order": order, "divergence": mine.upper,
-             "scipy / ours - 1": scipy_value / mine.midpoint - 1, "mpmath / ours - 1": exact / mine.midpoint - 1,
-             "ms": 1e3 * seconds[0], "scipy ms": 1e3 * seconds[1], "mpmath ms": 1e3 * seconds[2],
-             "mpmath time / ours": seconds[2] / seconds[0]}
-        )  # fmt: skip
-    report.table("Adaptive quadrature, remove", rows)
-
+    report.table("Beside dp_accounting: exact at integer orders, an upper bound at fractional ones", rows)
     rows = []
     for rounds, sigma, q in ((2_000, 1.0, 0.01), (60_000, 5.0, 1e-3), (60_000, 1.0, 1e-3)):
         mechanism = dplib.PoissonDPSGD(sigma, q, rounds)

@@ -5,8 +5,6 @@
 unit       the library's tests, with coverage (at least 95% of the lines), and the examples in its docstrings
 notebooks  every notebook re-run and compared with its stored outputs; run times are printed, `make bench` judges them
 book       structure, strict build, browser, hosted notebook
-
-What attacks the tests themselves, marked `attack`, is left to `make trust`.
 """
 
 import argparse
@@ -23,7 +21,7 @@ ROOT = tools.ROOT
 WORKERS = os.environ.get("TEST_WORKERS", "2")
 REPORT = ROOT / "_build" / "tests"
 TIMES = REPORT / "notebooks.xml"
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, "-m", "not attack"]
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS]
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=3600", "--dist", "loadfile"]
 
 STEPS = {

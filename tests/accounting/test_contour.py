@@ -55,25 +55,6 @@ def test_one_round_moments_stay_within_their_allowance(value):
     assert error <= allowance + quadrature + phase
 
 
-def losses():
-    return [v for v in load("rounding") if v["kind"] == "loss"]
-
-
-@pytest.mark.parametrize("value", losses(), ids=lambda v: v["id"])
-def test_losses_stay_within_their_allowance(value):
-    mixture = pair(value["params"])
-    x, truth = float(value["x"]), float(value["log_ratio"])
-    u = np.array([x / mixture.noise_multiplier])
-    got, slope = (float(part[0]) for part in mixture.log_ratio_and_slope(u))
-    size = 1 + abs(truth)
-    if abs(truth) < 0.3:
-        size = min(size, 2 * abs(truth) + 2 * float(mixture.probabilities[mixture.shifts > 0].sum()))
-    eps = np.finfo(float).eps
-    allowance = (4 * eps + mixture.log_probability_error) * size
-    allowance += 4 * eps * slope * (abs(u[0]) + slope)
-    assert abs(got - truth) <= 8 * allowance
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_mass_outside_the_window_is_covered(sign):
     """A window cut short on either side: what is missing is visible, and below the bound."""

@@ -118,13 +118,16 @@ def test_arrays_without_arguments_are_refused(path):
         Checkpoint(path, **ARGUMENTS)
 
 
-def test_paths_are_checked_before_any_work(tmp_path):
+def test_paths_are_checked_before_any_work(tmp_path, monkeypatch):
     for path in (3, b"", "", True):
         with pytest.raises(TypeError, match="checkpoint must be the path of a file"):
             Checkpoint(path)
     for path in (tmp_path / "missing" / "state.npz", tmp_path):
         with pytest.raises(ValueError, match="checkpoint must be a file in a folder that exists"):
             Checkpoint(path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(ValueError, match="checkpoint must be a file in a folder that may be written"):
+        Checkpoint(tmp_path / "state.npz")
     with pytest.raises(TypeError, match="a fingerprint holds"):
         Checkpoint(None, thing=object())
 

@@ -1,5 +1,9 @@
 """The book builds strictly, stands alone, and shows what it says."""
 
+import os
+import shutil
+
+import build as builder
 import html_checks
 import notebook_tools as tools
 import pytest
@@ -71,3 +75,30 @@ def test_buttons_open_the_notebooks_of_the_repository(html):
         links = {node["href"] for node in page.find_all("a", href=True) if node.find_parent("article") is None}
         assert f"https://colab.research.google.com/github/{where}/blob/{branch}/{name}" in links
         assert f"https://mybinder.org/v2/gh/{where}/{branch}?urlpath=lab/tree/{name}" in links
+
+
+# --- a build that is broken off leaves the pages of the one before --------------------------------------
+
+
+def test_a_build_that_fails_leaves_the_old_pages(small, tmp_path):
+    project = shutil.copytree(small, tmp_path / "project")
+    contents = lambda: {path: path.read_bytes() for path in (project / "_build").rglob("*") if path.is_file()}
+    before = contents()
+    toc = project / "_toc.yml"
+    toc.write_text(toc.read_text() + "  - file: book/none\n")
+    status, _ = builder.build(project)
+    assert status == 1 and contents() == before
+
+
+def test_pages_left_aside_are_put_back(tmp_path):
+    """Killed between the two moves: the next run, whatever becomes of it, begins by putting the old pages back."""
+    pages, aside = tmp_path / "html", tmp_path / ".html.previous"
+    aside.mkdir()
+    (aside / "index.html").write_text("old")
+    builder.recover(pages)
+    assert (pages / "index.html").read_text() == "old" and not aside.exists()
+    new = tmp_path / "new"
+    new.mkdir()
+    (new / "index.html").write_text("new")
+    builder.replace(new, pages)
+    assert (pages / "index.html").read_text() == "new" and os.listdir(tmp_path) == ["html"]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matrix
 import notebook_checks
 import notebook_tools as tools
 import pytest
@@ -17,13 +18,6 @@ from bootstrap_cell import repository
 from environment import WHEELHOUSE
 
 pytestmark = pytest.mark.slow
-EXECUTE = """\
-import sys, nbformat
-from nbclient import NotebookClient
-notebook = nbformat.read(sys.argv[1], as_version=4)
-NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
-nbformat.write(notebook, sys.argv[1])
-"""
 
 
 def run(*command, **kwargs):
@@ -37,18 +31,7 @@ def run(*command, **kwargs):
 @pytest.fixture(scope="module")
 def remote(tmp_path_factory):
     """A bare repository whose one commit is the working tree."""
-    folder = tmp_path_factory.mktemp("remote")
-    tree = folder / "tree"
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        tree.mkdir(exist_ok=True)
-        shutil.copy2(tools.ROOT / name, tree / name)
-    shutil.copytree(tools.ROOT / "dplib", tree / "dplib", ignore=shutil.ignore_patterns("__pycache__"))
-    git = ["git", "-C", tree, "-c", "user.name=test", "-c", "user.email=test@localhost"]
-    run("git", "init", "-q", "-b", repository()[1], tree)
-    run(*git, "add", ".")
-    run(*git, "commit", "-q", "-m", "snapshot")
-    run("git", "clone", "-q", "--bare", tree, folder / "remote.git")
-    return folder / "remote.git"
+    return matrix.snapshot(tmp_path_factory.mktemp("remote"))
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +81,7 @@ def test_a_lone_notebook_installs_the_library_and_runs(remote, bare_environment,
     notebook = tmp_path / "empty folder" / shortest().name
     notebook.parent.mkdir()
     shutil.copy2(shortest(), notebook)
-    (tmp_path / "execute.py").write_text(EXECUTE)
+    (tmp_path / "execute.py").write_text(matrix.EXECUTE)
     run(bare_environment, tmp_path / "execute.py", notebook, env=environment, cwd=notebook.parent)
 
     where = run(bare_environment, "-c", "import dplib; print(dplib.__file__)", env=environment, cwd=tmp_path)
@@ -116,12 +99,10 @@ def test_a_lone_exercise_notebook_runs_as_handed_out(remote, bare_environment, t
     notebook = tmp_path / "empty folder" / tools.exercises()[0].name
     notebook.parent.mkdir()
     shutil.copy2(tools.exercises()[0], notebook)
-    (tmp_path / "execute.py").write_text(EXECUTE)
+    (tmp_path / "execute.py").write_text(matrix.EXECUTE)
     environment = circumstances(remote, tmp_path / "home")
     run(bare_environment, tmp_path / "execute.py", notebook, env=environment, cwd=notebook.parent)
     cells = [cell for cell in tools.code_cells(tools.read(notebook)) if "course.check(" in tools.source(cell)]
     assert len(cells) >= 4
     for cell in cells:
         assert ": not yet. " in "".join(map(tools.output_text, cell["outputs"])), tools.source(cell)
-
-

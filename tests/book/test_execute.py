@@ -1,4 +1,4 @@
-"""`make execute`: runs what is stale and nothing else, stores the same bytes, survives being killed."""
+"""`make execute`: runs what is stale and nothing else, stores the same bytes."""
 
 import os
 import shutil

@@ -60,32 +60,3 @@ def test_a_formula_that_stays_source_stops_the_printing(small, tmp_path):
     small_project.edit(html, "book/intro.html", "a^2 \\ge 0", "a^{2 \\ge 0")
     done = print_book(html, small, tmp_path / "book.pdf")
     assert done.returncode and "not set" in done.stderr and not (tmp_path / "book.pdf").exists()
-
-
-def lose_outline(book):
-    with book.open_outline() as outline:
-        del outline.root[1]
-
-
-def lose_target(book):
-    del book.Root.Dests["/" + pdf.anchor("notebooks/01_first", "the-statement")]
-
-
-def lose_links(book):
-    for page in book.pages:
-        if "/Annots" in page:
-            del page["/Annots"]
-
-
-def leave_the_book(book):
-    link = next(link for page in book.pages for link in page.get("/Annots", []))
-    link["/A"] = pikepdf.Dictionary(S=pikepdf.Name.URI, URI=pikepdf.String("file:///somewhere/else.html"))
-
-
-@pytest.mark.attack
-@pytest.mark.parametrize("change", [lose_outline, lose_target, lose_links, leave_the_book])
-def test_a_fault_of_the_pdf_is_seen(printed, tmp_path, change):
-    with pikepdf.open(printed) as book:
-        change(book)
-        book.save(tmp_path / "spoilt.pdf")
-    assert pdf.problems(tmp_path / "spoilt.pdf", TITLES) != []

@@ -39,23 +39,6 @@ def test_network_has_the_stated_size_and_shape():
     assert share == pytest.approx(np.mean(np.argmax(out, axis=1) == LABELS))
 
 
-def test_convolution_is_the_sum_over_its_window():
-    """The first layer at one pixel, by hand."""
-    params = cifar10.parameters(1)
-    layer = params["convolutions"][0]
-    only = {
-        "convolutions": [layer],
-        "dense": [{"weights": np.eye(32 * 32 * 32, 4, dtype="f"), "bias": np.zeros(4, "f")}] * 1,
-    }
-    hidden = np.tanh(
-        np.sum(
-            np.pad(IMAGES[0], ((1, 1), (1, 1), (0, 0)))[0:3, 0:3, :, None] * layer["weights"], axis=(0, 1, 2)
-        )
-    )
-    only["dense"].append({"weights": np.eye(4, 10, dtype="f"), "bias": np.zeros(10, "f")})
-    assert np.allclose(cifar10.logits(only, IMAGES[:1])[0, :4], np.tanh(hidden[:4]), atol=1e-5)
-
-
 def test_cooldown_of_the_source():
     """eta to eta / 20 over the rounds 500 to 2000."""
     factors = cifar10.cooldown(2000)

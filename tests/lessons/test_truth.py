@@ -67,46 +67,6 @@ def test_independent_rounds_against_the_accountant(rounds, sigma, p, side, delta
         assert abs(close.value - exact.upper) <= 1e-7 * (1 + exact.upper) + exact.width
 
 
-def test_two_rounds_against_a_tensor_quadrature():
-    """[M-4.3] Another integration of the same pair, on a grid over the plane."""
-    encoder, sigma, p = np.array([[1.0, 0.0], [0.5, 1.0]]), 1.5, 0.3
-    sets = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    weights = np.prod(np.where(sets, p, 1 - p), axis=1)
-    plane = mixtures.VectorMixture(sets @ encoder.T, weights, sigma)
-    problem = truth.two_rounds(encoder, sigma, p)
-    for side in SIDES:
-        for epsilon in (0.0, 0.2, 0.5):
-            there = plane.hockey_stick(epsilon, side, nodes=1200)
-            assert abs(problem.delta(epsilon, side).value - there) <= 2e-5
-
-
-@pytest.mark.parametrize(
-    "encoder, sigma, p",
-    [
-        (matrices.optimal_counting(6), 2.0, 0.2),
-        (matrices.dense(np.tril(np.arange(1.0, 26).reshape(5, 5))), 100.0, 0.4),
-        (matrices.tree_restarts(8, 4), 2.0, 0.1),
-    ],
-    ids=["counting", "dense", "trees"],
-)
-def test_plain_sampling_at_large_delta(encoder, sigma, p):
-    """[M-4.3] delta near 1e-2 from the definition alone: draw from Q, average the positive parts."""
-    generator = np.random.default_rng(5)
-    entries, n = encoder.entries() / sigma, encoder.columns
-    sets = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    weights, shifts = np.prod(np.where(sets, p, 1 - p), axis=1), sets @ entries.T
-    squares = 0.5 * (shifts**2).sum(axis=1)
-    draw = lambda: np.exp(generator.standard_normal((20_000, len(entries))) @ shifts.T - squares) @ weights
-    ratio = np.concatenate([draw() for _ in range(5)])
-    problem = truth.all_modes(encoder, sigma, p, **SMALL)
-    for side in SIDES:
-        epsilon = problem.epsilon(1e-2, side).value
-        assert epsilon > 0
-        parts = ratio - math.exp(epsilon) if side == "remove" else 1 - math.exp(epsilon) * ratio
-        parts = np.maximum(parts, 0)
-        assert abs(parts.mean() - 1e-2) <= 4.5 * parts.std() / math.sqrt(len(parts))
-
-
 # --- one route against another ---------------------------------------------------------------------------
 
 

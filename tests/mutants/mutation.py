@@ -240,11 +240,11 @@ def _functions(tree):
 # ------------------------------------------------------------------ false statements
 
 
-def named_tests(text=None):
+def named_tests():
     """{test: tags} of the index, in its order; a test is written as in the table."""
     import index_checks
 
-    text = (ROOT / "book" / "theorems.md").read_text(encoding="utf-8") if text is None else text
+    text = (ROOT / "book" / "theorems.md").read_text(encoding="utf-8")
     found = {}
     for row in index_checks.rows(text):
         for test in index_checks.CODE.findall(row.test):
@@ -364,17 +364,16 @@ def run_statement(test, mutation, seconds=SECONDS):
     return run_forked(_StatementPlanter(test, mutation), [test], seconds, options=["--assert=plain"])[0]
 
 
-def problems(index=None, table=None, results=None):
+def problems():
     """What the record does not show: tests without a mutation, results out of date, survivors."""
-    if table is None:
-        from statement_mutants import MUTANTS as table
-    index = named_tests() if index is None else index
-    results = load(STATEMENTS) if results is None else results
-    found = [f"{test}: in the table, but not in the index" for test in table if test not in index]
+    from statement_mutants import MUTANTS
+
+    index, results = named_tests(), load(STATEMENTS)
+    found = [f"{test}: in the table, but not in the index" for test in MUTANTS if test not in index]
     for test, tags in index.items():
-        if not table.get(test):
+        if not MUTANTS.get(test):
             found.append(f"{test} ({', '.join(tags)}): no mutation in tests/mutants/statement_mutants.json")
-        for mutation in table.get(test, ()):
+        for mutation in MUTANTS.get(test, ()):
             try:
                 key = statement_digest(test, mutation)
             except (LookupError, SyntaxError) as error:
@@ -413,7 +412,7 @@ def statements(words, fresh):
             print(f"{found[mutation[0]]['verdict']:9} {test.rpartition('/')[2]}: {mutation[0]}", flush=True)
         if found != known:
             record(STATEMENTS, lambda results: results.update({test: found}))  # noqa: B023
-    return [problem for problem in problems(index, MUTANTS) if problem.startswith(tuple(asked))]
+    return [problem for problem in problems() if problem.startswith(tuple(asked))]
 
 
 def main():

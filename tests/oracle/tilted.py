@@ -24,7 +24,7 @@ import math
 import mpmath
 import numpy as np
 
-REAL, COMPLEX = np.longdouble, np.clongdouble
+REAL = np.longdouble
 ROUNDING = float(np.finfo(REAL).eps)
 LOG_TOLERANCE = 39.0  # 1e-17: aliasing, truncation
 DEEP = 52.0  # nodes further than this below the largest are left out

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from dplib.results import Bracket
-
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = json.loads((ROOT / "tests" / "data" / "attack.json").read_text(encoding="utf-8"))
 VALUES = {value["id"]: value for value in TABLE["values"]}
@@ -85,34 +83,3 @@ def test_two_routes_agree(tilted):
             widths.append(ends["upper"] - log)
         assert widths[1] < widths[0] / 10  # the upper end closes in as the square of the step
         assert abs(ends["estimate"] - log) < widths[1] / 5
-
-
-def test_brackets_that_miss_are_seen(attack):
-    value = next(v for v in TABLE["values"] if v["small"] == "delta" and v["error"] < 1e-10 and -30 < float(v["log"]) < -5)
-    delta = math.exp(float(value["log"]))
-    right = Bracket(delta * (1 - 1e-8), delta * (1 + 1e-8))
-    assert attack.delta_misses(value, right) is None
-    assert "upper end too small" in attack.delta_misses(value, Bracket(0.0, delta * (1 - 1e-8)))
-    assert "lower end too large" in attack.delta_misses(value, Bracket(delta * (1 + 1e-8), 1.0))
-    asked, room = attack.epsilon_question(value)
-    assert asked == pytest.approx(delta)
-    epsilon = value["epsilon"]
-    assert room < 1e-8 * epsilon
-    assert attack.epsilon_misses(value, Bracket(epsilon * (1 - 1e-7), epsilon * (1 + 1e-7)), room) is None
-    assert "upper end too small" in attack.epsilon_misses(value, Bracket(0.0, epsilon * (1 - 1e-7)), room)
-    assert "lower end too large" in attack.epsilon_misses(value, Bracket(epsilon * (1 + 1e-7), 100.0), room)
-
-
-def test_brackets_near_one_that_miss_are_seen(attack):
-    value = next(v for v in TABLE["values"] if v["small"] == "miss" and v["error"] < 1e-8 and -20 < float(v["log"]) < -5)
-    miss = math.exp(float(value["log"]))
-    assert attack.delta_misses(value, Bracket(1 - miss * (1 + 1e-6), 1 - miss * (1 - 1e-6))) is None
-    assert "upper end too small" in attack.delta_misses(value, Bracket(0.0, 1 - miss * (1 + 1e-6)))
-    assert "lower end too large" in attack.delta_misses(value, Bracket(1 - miss * (1 - 1e-6), 1.0))
-
-
-def test_a_delta_of_zero_is_held_against_a_positive_lower_end(attack):
-    value = next(v for v in TABLE["values"] if v["log"] == "-inf")
-    assert attack.delta_misses(value, Bracket(0.0, 1e-9)) is None
-    assert attack.delta_misses(value, Bracket(1e-300, 1e-9)) is not None
-    assert attack.epsilon_question(value) is None

@@ -2,8 +2,13 @@
 
 import functools
 import math
+import os
+import signal
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -247,6 +252,51 @@ def test_no_global_setting_changes():
 
 
 # ------------------------------------------------------------------------- stop and go on
+
+
+CHILD = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+import test_training as t
+kill_at, path = int(sys.argv[1]), sys.argv[2]
+
+def watch(done):
+    if done == kill_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+end = t.long_run(checkpoint=path, watch=watch)
+t.np.save(path + ".end.npy", end)
+"""
+
+
+def long_run(**options):
+    encoder = matrices.buffered_linear_toeplitz(200, SCALE, DECAY)
+    config = Config(divisor=12.0, noise_multiplier=1.0, encoder=encoder, learning_rate=0.1, momentum=0.9, microbatch=8)
+    batches = batching.balls_in_bins_stream(30, 4, 50, seed=7)
+    evaluate = lambda p: float(p["b"])
+    result = train(
+        squared, START, (X, Y), batches, config, seed=4, evaluate=evaluate, evaluate_every=40,
+        checkpoint_every=10, rounds_per_call=4, **options,
+    )  # fmt: skip
+    return np.concatenate([parameters(result), result.history.ravel().astype(np.float32)])
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_three_random_points_ends_with_the_same_bits(tmp_path):
+    """SIGKILL, in a process of its own, at three points drawn at random; then a fourth process finishes."""
+    path = str(tmp_path / "run.npz")
+    code = CHILD.format(tests=str(Path(__file__).parent))
+    points = sorted(np.random.default_rng(2026).choice(np.arange(12, 196, 4), 3, replace=False))
+    environment = {**os.environ, "PYTHONPATH": str(Path(training.__file__).resolve().parents[1])}
+    for kill_at in (*points, 10**9):
+        child = [sys.executable, "-c", code, str(kill_at), path]
+        done = subprocess.run(
+            child, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+        killed = kill_at < 10**9
+        assert done.returncode == (-signal.SIGKILL if killed else 0), done.stderr
+        assert os.path.exists(path) == killed
+    assert np.array_equal(np.load(path + ".end.npy"), long_run())  # bit for bit, the evaluations included
 
 
 class Stop(Exception):
