@@ -11,21 +11,26 @@ Renyi accounting, an upper bound only, is there on request and never chosen.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from .. import gaussian
 from .._base import validate as check
 from .._base.lazy_scipy import optimize, special
+from .._base.validate import Direction
 from ..gaussian import TAIL_ERROR
 from ..mixtures import EPS, Mixture, log_sum_exp
 from ..results import Bracket, NoBracketError, UpperBound
-from . import contour, lattice, renyi
-from . import wide as _wide
+from . import contour, lattice, renyi, wide
 from .floats import inside_floats
 
+Method = Literal["auto", "contour", "lattice", "renyi"]
 METHODS = ("auto", "contour", "lattice", "renyi")
+Composition = Mixture | Iterable[tuple[Mixture, int]]
+Parts = list[tuple[Mixture, int]]  # of a checked composition: no pair is trivial, none stands twice
 # The contour's answer stands when it is this narrow; else the lattice is asked too.
 _NARROW = 1e-6
 # Up to so many rounds, or expected participations, the lattice is asked first.
@@ -44,7 +49,9 @@ _GLANCE, _SECOND = 1e-3, 2e-4
 _TRIES = (35_000, 500_000), (120_000, 700_000), (550_000, 1_800_000)  # cells of a round, points of the sum
 
 
-def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:
+def delta(
+    composition: Composition, epsilon: float, direction: Direction = "both", method: Method = "auto", *, tolerance: float = 1e-6
+) -> Bracket | UpperBound:
     """Bracket of the smallest delta for which the composition is (epsilon, delta)-DP.
 
     Parameters
@@ -75,7 +82,9 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
     return _answer(lambda parts, side: side_delta(parts, epsilon, side, method, tolerance), parts, side, method)
 
 
-def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
+def log_delta(
+    composition: Composition, epsilon: float, direction: Direction = "both", method: Method = "auto"
+) -> Bracket:
     """Bracket of log(delta), where delta itself may be far below the smallest float.
 
     Arguments, domain and errors as for `delta`, without method="renyi" (`renyi.log_delta` has it);
@@ -89,10 +98,10 @@ def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
         try:
             return side_log_delta(parts, epsilon, side, method, work=_Work())
         except NoBracketError:
-            lower = _wide.log_lower(parts, epsilon, side) if method == "auto" else -math.inf
+            lower = wide.log_lower(parts, epsilon, side) if method == "auto" else -math.inf
             if lower == -math.inf:
                 raise
-            return Bracket(lower, max(lower, _wide.log_upper(parts, epsilon, side)), "Chernoff")
+            return Bracket(lower, max(lower, wide.log_upper(parts, epsilon, side)), "Chernoff")
 
     bracket = _answer(ask, parts, side, method)
     if bracket is None:
@@ -100,7 +109,9 @@ def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
     return bracket
 
 
-def epsilon(composition, delta, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:
+def epsilon(
+    composition: Composition, delta: float, direction: Direction = "both", method: Method = "auto", *, tolerance: float = 1e-6
+) -> Bracket | UpperBound:
     """Bracket of the smallest epsilon >= 0 for which the composition is (epsilon, delta)-DP.
 
     Parameters, domain, errors and cost as for `delta`; delta in (0, 1). `upper` is the guarantee.
@@ -168,7 +179,7 @@ def _refusal(parts, delta):
 # ------------------------------------------------------------------ preparation
 
 
-def check_request(direction, method, **target):
+def check_request(direction: Direction, method: Method, **target: float) -> float:
     """Check direction, method and the target (epsilon=... or delta=...); returns the target."""
     check.direction(direction)
     check.choice("method", method, METHODS)
@@ -181,7 +192,7 @@ def _prepare(composition, direction, method, **target):
     return merged(composition), value, check.side(direction)
 
 
-def merged(composition):
+def merged(composition: Composition) -> Parts:
     """The composition as a list of (mixture, rounds): checked, trivial pairs dropped, repeats joined."""
     if isinstance(composition, Mixture):
         composition = [(composition, 1)]
@@ -193,7 +204,7 @@ def merged(composition):
         ) from error
     if not pairs:
         raise ValueError("composition must not be empty")
-    rounds_of = {}
+    rounds_of: dict[Mixture, int] = {}
     for mixture, rounds in pairs:
         if not isinstance(mixture, Mixture):
             raise TypeError(f"composition must hold Mixture objects; got {mixture!r}")
@@ -233,7 +244,9 @@ def _gaussian_mu(parts):
 # --------------------------------------------------------------- one direction
 
 
-def side_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
+def side_delta(
+    parts: Parts, epsilon: float, direction: str, method: Method = "auto", tolerance: float = _NARROW
+) -> Bracket:
     """Bracket of delta in one direction; arguments as checked by `delta`."""
     work = None
     if method == "auto" and _needs_accountants(parts, epsilon, direction):
@@ -266,9 +279,9 @@ def _at_a_glance(parts, epsilon, direction, rough):
     """The bracket in a millisecond where delta is below the smallest float, or hardly differs from 1; else None."""
     try:
         with inside_floats():
-            if rough < _LOG_SMALLEST and _wide.renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
+            if rough < _LOG_SMALLEST and wide.renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
                 return Bracket(0.0, 5e-324, "Chernoff")
-            if rough > -1 and (log_miss := _wide.log_miss(parts, epsilon, direction)) < _LOG_CERTAIN:
+            if rough > -1 and (log_miss := wide.log_miss(parts, epsilon, direction)) < _LOG_CERTAIN:
                 return Bracket(math.nextafter(-math.expm1(log_miss), 0.0), 1.0, "Chernoff")
     except (NoBracketError, ValueError):
         pass
@@ -294,8 +307,8 @@ def _rough_log_delta(parts, epsilon, direction):
 
 def _wide_delta(parts, epsilon, direction):
     """The bracket where no accountant closes: Chernoff's bound above, and below 0 or what is within a rounding of 1."""
-    upper = _outward_exp(-math.inf, _wide.log_upper(parts, epsilon, direction))[1]
-    log_miss = _wide.log_miss(parts, epsilon, direction) if upper > 0.5 else 0.0
+    upper = _outward_exp(-math.inf, wide.log_upper(parts, epsilon, direction))[1]
+    log_miss = wide.log_miss(parts, epsilon, direction) if upper > 0.5 else 0.0
     lower = max(math.nextafter(-math.expm1(log_miss), 0.0), 0.0)
     return Bracket(min(lower, upper), upper, "Chernoff")
 
@@ -306,7 +319,9 @@ def _outward_exp(lower, upper):
     return low, min(max(math.nextafter(math.exp(upper), 2.0), 5e-324), 1.0)
 
 
-def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, work=None):
+def side_log_delta(
+    parts: Parts, epsilon: float, direction: str, method: Method = "auto", tolerance: float = _NARROW, work: _Work | None = None
+) -> Bracket | None:
     """Bracket of log delta, or None where delta is exactly zero. work : what the accountants may spend."""
     if not parts:
         return None
@@ -335,7 +350,7 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, 
         return _by_tries(
             lambda aim, *more: lattice.side_log_delta(parts, epsilon, direction, aim, *more),
             work.lattice, tolerance, lambda bracket: bracket.width,
-            lambda found: (found.upper if found else _wide.log_upper(parts, epsilon, direction, quick=True)) > _LOG_PRACTICAL,
+            lambda found: (found.upper if found else wide.log_upper(parts, epsilon, direction, quick=True)) > _LOG_PRACTICAL,
         )
 
     # The lattice cannot beat a contour bracket that is narrow next to the logarithm itself.
@@ -382,11 +397,11 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         if method != "auto":
             raise
         try:
-            return Bracket(0.0, _wide.epsilon_upper(parts, delta, direction), "Chernoff")
+            return Bracket(0.0, wide.epsilon_upper(parts, delta, direction), "Chernoff")
         except NoBracketError:
             raise error from None
     if bracket.relative_width > _WIDE and method == "auto":
-        upper = min(bracket.upper, max(_wide.epsilon_upper(parts, delta, direction), bracket.lower))
+        upper = min(bracket.upper, max(wide.epsilon_upper(parts, delta, direction), bracket.lower))
         return Bracket(bracket.lower, upper, bracket.method)
     return bracket
 

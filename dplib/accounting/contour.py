@@ -37,7 +37,7 @@ import math
 
 import numpy as np
 
-from ..mixtures import EPS
+from ..mixtures import EPS, Mixture
 from ..results import Bracket, NoBracketError
 from .chernoff import log_kernel, saddle
 from .contour_nodes import BLOCK, NEGLIGIBLE, STRIP_CAP, Family
@@ -110,16 +110,16 @@ class Chernoff:
     def __init__(self, composition, direction):
         self.problem = _Composition(composition, direction)
 
-    def tilt(self, epsilon):
+    def tilt(self, epsilon: float) -> float:
         with inside_floats():
             return self.problem.tilt(epsilon=epsilon)
 
-    def log_delta(self, epsilon):
+    def log_delta(self, epsilon: float) -> float:
         c = self.tilt(epsilon)
         with inside_floats():
             return min(self.problem.coarse(c)[0] - c * epsilon + log_kernel(c), 0.0)
 
-    def epsilon(self, log_delta):
+    def epsilon(self, log_delta: float) -> float:
         with inside_floats():
             return self.problem.chernoff_epsilon(log_delta)[0]
 
@@ -237,10 +237,8 @@ class _Integral:
         count = min(max(24, int(8.5 / s / self.spacing) + 2), max(1, BLOCK // size))
         while True:
             y = self.spacing * np.arange(start, start + count)
-            log_power, log_size, quadrature, rounding = (
-                np.zeros(count, complex),
-                *np.zeros((3, count)),
-            )
+            log_power = np.zeros(count, complex)
+            log_size, quadrature, rounding = np.zeros((3, count))
             for nodes in self.nodes:
                 log_phi, distance = nodes.log_characteristic(y)
                 log_power += nodes.rounds @ log_phi
@@ -369,7 +367,9 @@ class _Integral:
 
 
 @inside_floats()
-def side_log_delta(composition, epsilon, direction, most_work=_WORK_CAP) -> Bracket:
+def side_log_delta(
+    composition: list[tuple[Mixture, int]], epsilon: float, direction: str, most_work: float = _WORK_CAP
+) -> Bracket:
     """Bracket of log delta(epsilon) in one direction; epsilon may be any real number.
 
     composition : list of (Mixture, rounds), none of them trivial. most_work : entries of the (y, u) matrix.
@@ -385,7 +385,9 @@ def side_log_delta(composition, epsilon, direction, most_work=_WORK_CAP) -> Brac
 
 
 @inside_floats()
-def side_epsilon(composition, delta, direction, most_work=_WORK_CAP) -> Bracket:
+def side_epsilon(
+    composition: list[tuple[Mixture, int]], delta: float, direction: str, most_work: float = _WORK_CAP
+) -> Bracket:
     """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction.
 
     >>> from dplib import contour, mixtures
@@ -400,7 +402,7 @@ def side_epsilon(composition, delta, direction, most_work=_WORK_CAP) -> Bracket:
     return bracket_epsilon(integral, root_of(integral, guess, log_delta), log_delta)
 
 
-def bracket_epsilon(integral, root, log_delta) -> Bracket:
+def bracket_epsilon(integral: _Integral, root: float, log_delta: float) -> Bracket:
     """The bracket around `root` whose ends are certified by `integral.log_bounds`."""
     lower, value, upper, slope = integral.log_bounds(root)
     if not (math.isfinite(lower) and slope < 0 and upper - lower < 1):
@@ -428,7 +430,7 @@ def bracket_epsilon(integral, root, log_delta) -> Bracket:
     return Bracket(max(low, 0.0), high, "contour")
 
 
-def root_of(integral, guess, log_delta):
+def root_of(integral: _Integral, guess: float, log_delta: float) -> float:
     """The epsilon at which the sum equals delta: Newton, from the Chernoff value down."""
     x = guess
     for _ in range(60):

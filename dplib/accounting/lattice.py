@@ -29,7 +29,7 @@ import math
 
 import numpy as np
 
-from ..mixtures import log_sum_exp
+from ..mixtures import Mixture, log_sum_exp
 from ..results import Bracket, NoBracketError
 from .chernoff import log_kernel, saddle
 from .floats import inside_floats
@@ -301,7 +301,10 @@ def _share_left(log_whole, log_bulk):
 
 
 @inside_floats()
-def side_log_delta(composition, epsilon, direction, relative_width=1e-7, cells=MOST_CELLS, points=MOST_POINTS, guess=None):
+def side_log_delta(
+    composition: list[tuple[Mixture, int]], epsilon: float, direction: str, relative_width: float = 1e-7,
+    cells: int = MOST_CELLS, points: int = MOST_POINTS, guess: float | None = None,
+) -> Bracket:
     """Bracket of log delta(epsilon) in one direction [A-5], [A-6], [A-7], [A-8]; composition of non-trivial pairs.
 
     relative_width : the relative width of delta aimed at. cells, points : most lattice points of one round, and of
@@ -343,7 +346,10 @@ def _log_delta_by(solver, epsilon, relative_width):
 
 
 @inside_floats()
-def side_epsilon(composition, delta, direction, relative_width=1e-7, cells=MOST_CELLS, points=MOST_POINTS, guess=None):
+def side_epsilon(
+    composition: list[tuple[Mixture, int]], delta: float, direction: str, relative_width: float = 1e-7,
+    cells: int = MOST_CELLS, points: int = MOST_POINTS, guess: float | None = None,
+) -> Bracket:
     """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction.
 
     relative_width : the relative width of epsilon aimed at. cells, points : as for `side_log_delta`. guess : about epsilon.

@@ -9,25 +9,31 @@ without a lower one. A Renyi curve is a callable: order -> float >= 0 or Bracket
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import mixtures
 from .._base import validate as check
 from .._base.lazy_scipy import optimize, special
+from .._base.validate import Direction
 from .._base.weights import log_choose
 from ..mixtures import EPS, Mixture, log_sum_exp
 from ..results import Bracket, NoBracketError, UpperBound
 from .renyi_moments import Moments, log_convex, log_e2
 
+Conversion = Literal["improved", "classic"]
 CONVERSIONS = ("improved", "classic")
+Curve = Callable[[float], float | Bracket]
 _LARGEST_ORDER = 1e9
 
 
 # --------------------------------------------------------------- divergences
 
 
-def divergence(mixture, order, direction="both"):
+def divergence(mixture: Mixture, order: ArrayLike, direction: Direction = "both") -> Bracket | list[Bracket]:
     """Bracket of the Renyi divergence of a mixture pair [ZW-2].
 
     Parameters
@@ -48,7 +54,9 @@ def divergence(mixture, order, direction="both"):
     return brackets[0] if single else brackets
 
 
-def subsampled_gaussian(order, noise_multiplier, sampling_probability, direction="both"):
+def subsampled_gaussian(
+    order: ArrayLike, noise_multiplier: float, sampling_probability: float, direction: Direction = "both"
+) -> Bracket | list[Bracket]:
     """`divergence` of the Poisson-subsampled Gaussian mechanism, one record [ZW-4].
 
     noise_multiplier : sigma > 0. sampling_probability : q in [0, 1].
@@ -68,7 +76,7 @@ def subsampled_gaussian(order, noise_multiplier, sampling_probability, direction
     return divergence(mixtures.binomial(1, q, sigma), order, direction)
 
 
-def gaussian(order, noise_multiplier):
+def gaussian(order: ArrayLike, noise_multiplier: float) -> float | np.ndarray:
     """order / (2 sigma^2): the Gaussian mechanism of sensitivity 1 [ZW-4].
 
     order : above 1, number or array. Both directions are equal.
@@ -78,7 +86,7 @@ def gaussian(order, noise_multiplier):
     return _like(orders / sigma / sigma / 2, scalar)
 
 
-def laplace(order, scale):
+def laplace(order: ArrayLike, scale: float) -> float | np.ndarray:
     """Renyi divergence of the Laplace mechanism of sensitivity 1 [ZW-3].
 
     order : above 1, number or array. scale : b > 0 of the noise. Both directions are equal.
@@ -93,7 +101,7 @@ def laplace(order, scale):
     return _like(np.logaddexp(0, logs) / s, scalar)
 
 
-def randomized_response(order, probability):
+def randomized_response(order: ArrayLike, probability: float) -> float | np.ndarray:
     """Renyi divergence of randomised response on one bit.
 
     order : above 1, number or array. probability : of the truth, in (0, 1).
@@ -113,7 +121,9 @@ def randomized_response(order, probability):
 # --------------------------------------------- subsampling any mechanism
 
 
-def zhu_wang(order, epsilon_of_order, sampling_probability, constant=1):
+def zhu_wang(
+    order: ArrayLike, epsilon_of_order: Curve, sampling_probability: float, constant: float = 1
+) -> float | np.ndarray:
     """Upper bound on the Renyi divergence of a Poisson-subsampled mechanism [ZW-1], [ZW-3].
 
     Parameters
@@ -203,14 +213,16 @@ def _log_choose(n):
 # ------------------------------------------------------------------- curves
 
 
-def mixture_curve(mixture, direction="both"):
+def mixture_curve(mixture: Mixture, direction: Direction = "both") -> Callable[[float], Bracket]:
     """The Renyi curve of one mixture pair: order -> Bracket. Calls share the loss."""
     if not isinstance(mixture, Mixture):
         raise TypeError(f"mixture must be a Mixture; got {mixture!r}")
     return composition_curve([(mixture, 1)], direction)
 
 
-def composition_curve(parts, direction="both"):
+def composition_curve(
+    parts: Iterable[tuple[Mixture, int]], direction: Direction = "both"
+) -> Callable[[float], Bracket]:
     """The Renyi curve of a composition: order -> Bracket.
 
     parts : list of (Mixture, rounds), rounds >= 1. direction : "remove", "add" or
@@ -229,7 +241,7 @@ def composition_curve(parts, direction="both"):
     return curve
 
 
-def compose(parts):
+def compose(parts: Iterable[tuple[Curve, int]]) -> Curve:
     """The Renyi curve of a composition: divergences at one order add up.
 
     parts : list of (curve, rounds), rounds >= 1. Returns a curve; its values are
@@ -261,7 +273,9 @@ def _total(values):
 # -------------------------------------------------------------- conversions
 
 
-def to_epsilon(curve, delta, *, rounds=1, conversion="improved", orders=None) -> UpperBound:
+def to_epsilon(
+    curve: Curve, delta: float, *, rounds: int = 1, conversion: Conversion = "improved", orders: ArrayLike | None = None
+) -> UpperBound:
     """Upper bound on epsilon at `delta`, from the best order of a Renyi curve [ZW-6].
 
     Parameters
@@ -288,7 +302,9 @@ def to_epsilon(curve, delta, *, rounds=1, conversion="improved", orders=None) ->
     return UpperBound(max(value, 0.0), "Renyi", order)
 
 
-def to_delta(curve, epsilon, *, rounds=1, conversion="improved", orders=None) -> UpperBound:
+def to_delta(
+    curve: Curve, epsilon: float, *, rounds: int = 1, conversion: Conversion = "improved", orders: ArrayLike | None = None
+) -> UpperBound:
     """Upper bound on delta at `epsilon` >= 0, from the best order of a Renyi curve [ZW-6].
 
     "classic": exp((order - 1)(D - epsilon)); "improved": that, times
@@ -299,7 +315,9 @@ def to_delta(curve, epsilon, *, rounds=1, conversion="improved", orders=None) ->
     return UpperBound(upper, "Renyi", order)
 
 
-def log_delta(curve, epsilon, rounds=1, conversion="improved", orders=None):
+def log_delta(
+    curve: Curve, epsilon: float, rounds: int = 1, conversion: Conversion = "improved", orders: ArrayLike | None = None
+) -> tuple[float, float]:
     """(log of `to_delta`'s upper bound, its order), for values below the smallest float [ZW-6]."""
     epsilon = check.epsilon(epsilon)
 

@@ -9,15 +9,20 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
 
 from .. import balls_in_bins
 from .._base import validate as check
-from ..balls_in_bins import certified as _certified
-from ..balls_in_bins import exact as _exact_bins
-from ..balls_in_bins import gram as _bins
-from ..balls_in_bins import tuple_sampler
+from .._base.validate import Direction
+from ..balls_in_bins import certified, exact, tuple_sampler
+from ..balls_in_bins.gram import gram, gram_upper
+from ..matrices import Encoder
 from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd
+
+Method = Literal["auto", "exact", "estimate", "certificate"]
 
 METHODS = ("auto", "exact", "estimate", "certificate")
 FAILURE = 1e-9  # of a certificate, at most
@@ -66,34 +71,35 @@ class BallsInBins:
     'Bracket'
     """
 
-    encoder: object
+    encoder: Encoder
     noise_multiplier: float
     batches_per_epoch: int
     epochs: int
     non_adaptive: bool = False
+    _gram: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):
         check.noise_multiplier(self.noise_multiplier)
         # Checks the other arguments, and is needed by everything.
-        object.__setattr__(self, "_gram", _bins.gram(*self._scheme))
+        object.__setattr__(self, "_gram", gram(*self._scheme))
 
     @property
     def _scheme(self):
         return self.encoder, self.batches_per_epoch, self.epochs, self.non_adaptive
 
-    def gram(self):
+    def gram(self) -> np.ndarray:
         """Inner products of the modes at noise multiplier 1, shape (batches_per_epoch, batches_per_epoch)."""
         return self._gram.copy()
 
     def delta(
         self,
-        epsilon,
-        direction="both",
-        method="auto",
+        epsilon: float,
+        direction: Direction = "both",
+        method: Method = "auto",
         *,
-        seed=0,
-        samples=None,
-        failure_probability=None,
+        seed: int = 0,
+        samples: int | None = None,
+        failure_probability: float | None = None,
     ) -> Bracket | Estimate | Certificate:
         """delta at `epsilon` >= 0: a Bracket, an Estimate or a Certificate (see the class).
 
@@ -111,7 +117,7 @@ class BallsInBins:
         epsilon = check.epsilon(epsilon)
         ask = _Request(direction, method, seed, samples, failure_probability)
         gram = self._scaled(self._gram)
-        if (found := ask.exact(_exact_bins.bracket, gram, epsilon)) is not None:
+        if (found := ask.exact(exact.bracket, gram, epsilon)) is not None:
             return found
         if method != "certificate":
             return balls_in_bins.estimate(gram, epsilon, direction, samples=ask.samples, seed=ask.seed)
@@ -124,13 +130,13 @@ class BallsInBins:
 
     def epsilon(
         self,
-        delta,
-        direction="both",
-        method="auto",
+        delta: float,
+        direction: Direction = "both",
+        method: Method = "auto",
         *,
-        seed=0,
-        samples=None,
-        failure_probability=None,
+        seed: int = 0,
+        samples: int | None = None,
+        failure_probability: float | None = None,
     ) -> Bracket | Estimate | Certificate:
         """The smallest epsilon >= 0 at `delta` in (0, 1): a Bracket, an Estimate or a Certificate (see the class).
 
@@ -143,14 +149,17 @@ class BallsInBins:
         ask = _Request(direction, method, seed, samples, failure_probability)
         failure = ask.failure_for(delta)
         gram = self._scaled(self._gram)
-        if (found := ask.exact(_exact_bins.epsilon_bracket, gram, delta)) is not None:
+        if (found := ask.exact(exact.epsilon_bracket, gram, delta)) is not None:
             return found
         if method != "certificate":
             return balls_in_bins.estimate_epsilon(gram, delta, direction, samples=ask.samples, seed=ask.seed)
         with self._naming_the_noise():
-            return _certified.smallest_epsilon(self._upper_gram(), delta, ask.side, **ask.sampling(failure))
+            return certified.smallest_epsilon(self._upper_gram(), delta, ask.side, **ask.sampling(failure))
 
-    def release(self, epsilon, delta, *, threshold=None, most_samples=balls_in_bins.MOST_SAMPLES, seed=1):
+    def release(
+        self, epsilon: float, delta: float, *, threshold: float | None = None,
+        most_samples: int = balls_in_bins.MOST_SAMPLES, seed: int = 1,
+    ) -> balls_in_bins.Release:
         """Estimate-Verify-Release for this mechanism [N-2.1]: arguments and answer of `montecarlo.release`."""
         return balls_in_bins.release(
             self._scaled(self._gram),
@@ -163,14 +172,14 @@ class BallsInBins:
 
     def certified(
         self,
-        epsilon,
-        delta,
-        direction="both",
+        epsilon: float,
+        delta: float,
+        direction: Direction = "both",
         *,
-        seed=0,
-        samples=None,
-        failure_probability=None,
-    ):
+        seed: int = 0,
+        samples: int | None = None,
+        failure_probability: float | None = None,
+    ) -> tuple[BallsInBins, Certificate]:
         """(the mechanism with the smallest noise that certifies the target, its Certificate of delta) [A-15].
 
         Arguments as for `epsilon`. The noise is the smallest of a few candidates, a little above the estimated one,
@@ -183,8 +192,8 @@ class BallsInBins:
         return self._certified(check.epsilon(epsilon), check.delta(delta), ask)
 
     def _certified(self, epsilon, delta, ask):
-        noise, certificate = _certified.smallest_noise(
-            _bins.gram_upper(*self._scheme), epsilon, delta, ask.side, **ask.sampling(ask.failure_for(delta))
+        noise, certificate = certified.smallest_noise(
+            gram_upper(*self._scheme), epsilon, delta, ask.side, **ask.sampling(ask.failure_for(delta))
         )
         return dataclasses.replace(self, noise_multiplier=UpperEnd(noise)), certificate
 
@@ -193,8 +202,8 @@ class BallsInBins:
         ask = _Request(direction, method, **sampling)
         if method == "certificate":
             return self._certified(epsilon, delta, ask)[0]
-        if method != "estimate" and _exact_bins.kind(self._gram) is not None:
-            noise = UpperEnd(_exact_bins.noise_multiplier(self._gram, epsilon, delta, ask.side))
+        if method != "estimate" and exact.kind(self._gram) is not None:
+            noise = UpperEnd(exact.noise_multiplier(self._gram, epsilon, delta, ask.side))
         else:
             ask.refuse_exact()
             noise = balls_in_bins.estimate_noise(
@@ -203,7 +212,7 @@ class BallsInBins:
         return dataclasses.replace(self, noise_multiplier=noise)
 
     def _upper_gram(self):
-        return self._scaled(_bins.gram_upper(*self._scheme))
+        return self._scaled(gram_upper(*self._scheme))
 
     @contextlib.contextmanager
     def _naming_the_noise(self):
@@ -265,7 +274,7 @@ class _Request:
         """The exact answer, or None where another method is to give it."""
         if self.method not in ("auto", "exact"):
             return None
-        if _exact_bins.kind(gram) is None:
+        if exact.kind(gram) is None:
             self.refuse_exact()
             return None
         try:
