@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 
 from .. import mixtures
 from .._base import validate as check
-from .._base.lazy_scipy import optimize, special
+from .._base.lazy_scipy import optimize
 from .._base.validate import Direction
-from .._base.weights import log_choose
-from ..mixtures import EPS, Mixture, log_sum_exp
+from ..mixtures import EPS, Mixture
 from ..results import Bracket, NoBracketError, UpperBound
 from .renyi_moments import Moments, log_convex, log_e2
+from .zhu_wang import integer_moment
 
 Conversion = Literal["improved", "classic"]
 CONVERSIONS = ("improved", "classic")
@@ -149,7 +149,7 @@ def zhu_wang(
     lower = [max(2, math.floor(x)) for x in orders]
     upper = [max(2, math.ceil(x)) for x in orders]
     epsilons = _integer_orders(epsilon_of_order, upper[-1])
-    moment = {n: _zhu_wang_moment(n, epsilons, gamma, constant) for n in {*lower, *upper}}
+    moment = {n: integer_moment(n, epsilons, gamma, constant) for n in {*lower, *upper}}
     values = []
     for x, low, high in zip(orders, lower, upper):
         part = x - low if high > low else 0.0
@@ -172,42 +172,6 @@ def _integer_orders(epsilon_of_order, top):
             f"{values[n - 2]!r} at {n} and {values[n - 1]!r} at {n + 1}"
         )
     return array
-
-
-def _zhu_wang_moment(n, epsilons, gamma, constant):
-    """(n - 1) F_c(n) for an integer n >= 2."""
-    if gamma == 0:
-        return 0.0
-    l = np.arange(2.0, n + 1)
-    exponent = (l - 1) * epsilons[: n - 1]
-    log_c = np.where(l > 2, math.log(constant), 0.0)
-    # log(c e^x - 1) = x + log c + log(1 - e^{-x - log c})
-    with np.errstate(divide="ignore"):
-        term = exponent + log_c + np.log(-np.expm1(-exponent - log_c))
-    size = exponent + log_c
-    if gamma == 1:
-        terms = np.where(l == n, term, -np.inf)
-    else:
-        hits, misses = l * math.log(gamma), (n - l) * math.log1p(-gamma)
-        choose, choose_size = _log_choose(n)
-        terms = choose[2:] + hits + misses + term
-        size = size + choose_size[2:] - hits - misses
-    value = float(log_sum_exp(terms))
-    if value == -math.inf:
-        return 0.0
-    # Rounded upwards, with every part that was rounded: an upper bound stays one.
-    pad = EPS * (8 + 4 * float(size[terms > value - 40].max()))
-    return float(np.logaddexp(0.0, value + pad))
-
-
-def _log_choose(n):
-    """(log C(n, j) for j = 0..n, the size of what was rounded)."""
-    if n <= 1000:
-        exact = log_choose(n)
-        return exact, exact
-    j = np.arange(n + 1.0)
-    parts = special.gammaln(j + 1) + special.gammaln(n - j + 1)
-    return special.gammaln(n + 1) - parts, special.gammaln(n + 1) + parts
 
 
 # ------------------------------------------------------------------- curves

@@ -119,8 +119,7 @@ def test_the_band_bounds_the_frequencies_beyond_it(monkeypatch):
     [one] = laws
     masses = one.upper / one.upper.sum()
     centre = int(round(float(np.arange(len(masses)) @ masses)))
-    total.rows = [(masses, centre, 3_000, 1e-13)]
-    count = total._band_width()
+    count = lattice_composition._band_width([(masses, centre, 3_000, 1e-13)], total.size)
     transform = np.fft.rfft(lattice_composition._wrapped(masses, centre, total.size))
     assert count < len(transform) / 2
     with np.errstate(divide="ignore"):
