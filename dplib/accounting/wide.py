@@ -50,9 +50,9 @@ def log_upper(parts, epsilon, direction, *, quick=False):
 
 def _chernoff(parts, epsilon, direction):
     solver = lattice._Solver(parts, direction, epsilon=epsilon)
-    if sum(step.rounds * step.high for step in solver.steps) * (1 + 1e-12) <= epsilon:
+    if sum(step.rounds * step.high for step in solver.losses.steps) * (1 + 1e-12) <= epsilon:
         # What the cut has left never adds up to epsilon.
-        tails = [step.log_high_tail + math.log(step.rounds) for step in solver.steps]
+        tails = [step.log_high_tail + math.log(step.rounds) for step in solver.losses.steps]
         return float(np.logaddexp.reduce(tails)) + 1e-9
     log_moment, error, log_infinite = _moment(solver)
     log_finite = log_moment + error - solver.c * epsilon + log_kernel(solver.c)
@@ -125,12 +125,12 @@ def _renyi_epsilon(parts, delta, direction):
 
 def _moment(solver):
     """(log E e^{cL} of the upper law of all rounds, its rounding, log mass of what counts as infinite)."""
-    h = min(solver.reach / _CELLS, _LARGEST_STEP / (1 + solver.c))
-    if solver.reach / h > 100 * _CELLS:
+    h = min(solver.losses.reach / _CELLS, _LARGEST_STEP / (1 + solver.c))
+    if solver.losses.reach / h > 100 * _CELLS:
         raise NoBracketError("the loss spreads over too many steps")
     log_moment = error = 0.0
     log_infinite = -math.inf
-    for step in solver.steps:
+    for step in solver.losses.steps:
         law = Law(step, h, solver.c)
         log_moment += step.rounds * law.log_moment("upper", solver.c)
         error += step.rounds * rounding(law, 16)
