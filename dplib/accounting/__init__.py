@@ -15,17 +15,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from .. import gaussian
 from .._base import validate as check
-from .._base.lazy_scipy import optimize, special
+from .._base.lazy_scipy import special
 from .._base.validate import Direction
 from ..gaussian import TAIL_ERROR
-from ..mixtures import EPS, Mixture, log_sum_exp
+from ..mixtures import EPS, Mixture
 from ..results import Bracket, NoBracketError, UpperBound
-from . import contour, lattice, renyi, wide
-from .floats import inside_floats
+from . import contour, lattice, one_round, renyi, wide
+from .floats import outward_exp
 
 Method = Literal["auto", "contour", "lattice", "renyi"]
 METHODS = ("auto", "contour", "lattice", "renyi")
@@ -39,9 +37,7 @@ _HANDFUL, _HARDLY_ANY = 10, 0.05
 _FEW_ROUNDS, _RARE = 30, 8.0
 # Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
 _WIDE = 0.01
-# log of the smallest float, and of a delta below which brackets are as narrow as a glance makes them.
-_LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -40.0
-_LOG_CERTAIN = -14.0  # log of 1 - delta that is no practical one either
+_LOG_PRACTICAL = -40.0  # log of a delta below which brackets are as narrow as a glance makes them
 # The domain: noise, delta and 1 - delta.
 _LEAST_NOISE, _LEAST_DELTA, _LEAST_MISS = 0.01, 1e-300, 1e-12
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
@@ -251,7 +247,7 @@ def side_delta(
     work = None
     if method == "auto" and _needs_accountants(parts, epsilon, direction):
         rough = _rough_log_delta(parts, epsilon, direction)
-        if (bracket := _at_a_glance(parts, epsilon, direction, rough)) is not None:
+        if (bracket := wide.at_a_glance(parts, epsilon, direction, rough)) is not None:
             return bracket
         work = _work(parts, rough)
     try:
@@ -259,13 +255,13 @@ def side_delta(
     except NoBracketError:
         if method != "auto":
             raise
-        return _wide_delta(parts, epsilon, direction)
+        return wide.bracket(parts, epsilon, direction)
     if side is None:
         return Bracket(0.0, 0.0, "closed form")
-    lower, upper = _outward_exp(side.lower, side.upper)
+    lower, upper = outward_exp(side.lower, side.upper)
     if side.width > _WIDE and method == "auto":
-        wide = _wide_delta(parts, epsilon, direction)
-        lower, upper = max(lower, wide.lower), min(upper, wide.upper)
+        always = wide.bracket(parts, epsilon, direction)
+        lower, upper = max(lower, always.lower), min(upper, always.upper)
     return Bracket(min(lower, upper), upper, side.method)
 
 
@@ -273,19 +269,6 @@ def _needs_accountants(parts, epsilon, direction):
     """Whether delta has no closed form."""
     closed = not parts or _gaussian_mu(parts) is not None or _is_one_round(parts)
     return not (closed or _is_beyond(parts, epsilon, direction))
-
-
-def _at_a_glance(parts, epsilon, direction, rough):
-    """The bracket in a millisecond where delta is below the smallest float, or hardly differs from 1; else None."""
-    try:
-        with inside_floats():
-            if rough < _LOG_SMALLEST and wide.renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
-                return Bracket(0.0, 5e-324, "Chernoff")
-            if rough > -1 and (log_miss := wide.log_miss(parts, epsilon, direction)) < _LOG_CERTAIN:
-                return Bracket(math.nextafter(-math.expm1(log_miss), 0.0), 1.0, "Chernoff")
-    except (NoBracketError, ValueError):
-        pass
-    return None
 
 
 def _is_beyond(parts, epsilon, direction):
@@ -305,20 +288,6 @@ def _rough_log_delta(parts, epsilon, direction):
         return 0.0
 
 
-def _wide_delta(parts, epsilon, direction):
-    """The bracket where no accountant closes: Chernoff's bound above, and below 0 or what is within a rounding of 1."""
-    upper = _outward_exp(-math.inf, wide.log_upper(parts, epsilon, direction))[1]
-    log_miss = wide.log_miss(parts, epsilon, direction) if upper > 0.5 else 0.0
-    lower = max(math.nextafter(-math.expm1(log_miss), 0.0), 0.0)
-    return Bracket(min(lower, upper), upper, "Chernoff")
-
-
-def _outward_exp(lower, upper):
-    """exp of both ends, stepped outwards (it rounds to the nearest float); a positive delta never prints as 0."""
-    low = max(math.nextafter(math.exp(lower), 0.0), 0.0)
-    return low, min(max(math.nextafter(math.exp(upper), 2.0), 5e-324), 1.0)
-
-
 def side_log_delta(
     parts: Parts, epsilon: float, direction: str, method: Method = "auto", tolerance: float = _NARROW, work: _Work | None = None
 ) -> Bracket | None:
@@ -335,8 +304,7 @@ def side_log_delta(
     if _is_beyond(parts, epsilon, direction):
         return None
     if _is_one_round(parts):
-        with inside_floats():
-            return _one_round_log_delta(parts[0][0], epsilon, direction)
+        return one_round.log_delta(parts[0][0], epsilon, direction)
 
     if work is None:
         work = _Work() if method != "auto" else _work(parts, _rough_log_delta(parts, epsilon, direction))
@@ -370,8 +338,7 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         pad = 1e-12 * value + mu * (TAIL_ERROR * (1 - math.log(delta)) + 4 * EPS * mu)
         return Bracket(max(value - pad, 0.0), value + pad, "closed form")
     if _is_one_round(parts):
-        with inside_floats():
-            return _one_round_epsilon(parts[0][0], delta, direction)
+        return one_round.epsilon(parts[0][0], delta, direction)
     if _total_variation(parts) <= delta:
         return Bracket(0.0, 0.0, "closed form")
 
@@ -386,7 +353,7 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         return _by_tries(
             lambda aim, *more: lattice.side_epsilon(parts, delta, direction, aim, *more),
             work.lattice, tolerance, lambda bracket: bracket.relative_width,
-            lambda found: math.log(delta) > _LOG_PRACTICAL and math.log1p(-delta) > _LOG_CERTAIN,
+            lambda found: math.log(delta) > _LOG_PRACTICAL and math.log1p(-delta) > wide.LOG_CERTAIN,
         )
 
     narrow = lambda bracket: bracket.relative_width <= tolerance
@@ -478,61 +445,3 @@ def _choose(routes, width, narrow):
     if not found:
         raise NoBracketError("no accountant's bound closes here: " + "; ".join(reasons))
     return min(found, key=width)
-
-
-# -------------------------------------------------- one round, in closed form
-
-
-def _one_round_log_delta(mixture, epsilon, direction):
-    sign = 1 if direction == "remove" else -1
-    u = mixture.inverse_log_ratio(np.array([sign * epsilon]))
-    if not np.isfinite(u[0]):
-        return None
-    value, slope, slack = _one_round_at(mixture, u, direction)
-    # The threshold solves loss = eps up to rounding: delta is exact for a nearby epsilon.
-    slack += slope * (abs(sign * float(mixture.log_ratio(u)[0]) - epsilon) + EPS * epsilon)
-    return Bracket(value - slack, min(value + slack, 0.0), "closed form")
-
-
-def _one_round_at(mixture, u, direction):
-    """(log delta, -d log delta / d eps, error of log delta) for the threshold u, shape (1,)."""
-    value = float(mixture._log_delta_at(u, direction)[0])
-    if direction == "remove":
-        log_second = float(mixture.log_ratio(u)[0]) + float(special.log_ndtr(-u[0]))
-    else:
-        log_second = -float(mixture.log_ratio(u)[0]) + float(
-            log_sum_exp(mixture.log_probabilities + special.log_ndtr(u[0] - mixture.shifts))
-        )
-    slope = math.exp(min(log_second - value, 700.0))
-    slack = 4 * TAIL_ERROR * (1 + abs(value)) + mixture.log_probability_error
-    return value, slope, slack + slope * _loss_error(mixture, u)
-
-
-def _loss_error(mixture, u):
-    """Rounding error of the loss at u, shape (1,)."""
-    # The threshold u is itself rounded: four times the error of the loss at a given u.
-    return 4 * float(mixture.log_ratio_error(*mixture.log_ratio_and_slope(u), u)[0])
-
-
-def _one_round_epsilon(mixture, delta, direction):
-    """Solve for the threshold u: log delta is monotone in it, and eps is the loss there."""
-    sign, log_delta = (1 if direction == "remove" else -1), math.log(delta)
-    start = float(mixture.inverse_log_ratio(np.zeros(1))[0])
-    gap = lambda u: float(mixture._log_delta_at(np.array([u]), direction)[0]) - log_delta
-    value, _, slack = _one_round_at(mixture, np.array([start]), direction)
-    if value + slack <= log_delta:
-        return Bracket(0.0, 0.0, "closed form")
-    step = 1.0
-    while gap(start + sign * step) > 0:
-        step *= 2
-    if gap(start) <= 0:
-        root = start
-    else:
-        root = optimize.brentq(gap, start, start + sign * step, xtol=1e-14, rtol=4 * EPS, maxiter=300)
-    u = np.array([root])
-    value, slope, slack = _one_round_at(mixture, u, direction)
-    loss = max(sign * float(mixture.log_ratio(u)[0]), 0.0)
-    width = 1.5 * (slack + abs(value - log_delta)) / slope + EPS * loss
-    if not math.isfinite(width):
-        raise NoBracketError(f"sensitivities of {mixture.shifts[-1]:g} times the noise: the loss is too steep for floats")
-    return Bracket(max(loss - width, 0.0), loss + width, "closed form")

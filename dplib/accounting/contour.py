@@ -41,7 +41,7 @@ from ..mixtures import EPS, Mixture
 from ..results import Bracket, NoBracketError
 from .chernoff import log_kernel, saddle
 from .contour_decay import Decay, integrated_by_parts
-from .contour_nodes import BLOCK, STRIP_CAP, Family, nodes_for
+from .contour_nodes import BLOCK, STRIP_CAP, Coarse, Family, nodes_for
 from .floats import inside_floats
 
 _WORK_CAP = 60_000_000  # entries of the (y, u) matrix: about two seconds
@@ -86,14 +86,7 @@ class _Composition:
         self.most_work = most_work
         sign = 1 if direction == "remove" else -1
         self.families = _families(composition, sign)
-        self._last_coarse = None, None
-
-    def coarse(self, c):
-        """(K, K', K'') of the summed loss at tilt c, to a few digits."""
-        if c != self._last_coarse[0]:
-            parts = zip(*(family.coarse(c) for family in self.families))
-            self._last_coarse = c, tuple(sum(part) for part in parts)
-        return self._last_coarse[1]
+        self.coarse = Coarse(self.families)
 
     def tilt(self, log_delta=None, epsilon=None):
         """The tilt that minimises the Chernoff epsilon (or delta)."""

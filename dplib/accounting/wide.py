@@ -18,19 +18,42 @@ import numpy as np
 
 from .._base.lazy_scipy import optimize, special
 from ..mixtures import EPS, log_sum_exp
-from ..results import NoBracketError
+from ..results import Bracket, NoBracketError
 from . import contour, lattice, renyi
 from .chernoff import log_kernel
-from .floats import inside_floats
+from .floats import inside_floats, outward_exp
 from .lattice_composition import rounding
 from .lattice_round import Law
 
 _CELLS = 2000  # of the Chernoff law, and of the partition of one round
 _LARGEST_STEP = 300.0  # of the Chernoff law: (1 + c) h
 _LARGEST_TILT = 1e6
+_LOG_SMALLEST = -745.0  # log of the smallest float
+LOG_CERTAIN = -14.0  # log of a 1 - delta that is no practical one
 _SMALL = -60.0  # log of a delta that needs no better bound
 _TERMS = 1_000_000  # cells times components held at once
 _ROUNDING = 1e-12  # of one round's log int P^{1-t} Q^t
+
+
+def at_a_glance(parts, epsilon, direction, rough):
+    """The bracket in a millisecond where delta is below the smallest float, or hardly differs from 1; else None."""
+    try:
+        with inside_floats():
+            if rough < _LOG_SMALLEST and renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
+                return Bracket(0.0, 5e-324, "Chernoff")
+            if rough > -1 and (miss := log_miss(parts, epsilon, direction)) < LOG_CERTAIN:
+                return Bracket(math.nextafter(-math.expm1(miss), 0.0), 1.0, "Chernoff")
+    except (NoBracketError, ValueError):
+        pass
+    return None
+
+
+def bracket(parts, epsilon, direction):
+    """The bracket where no accountant closes: Chernoff's bound above, and below 0 or what is within a rounding of 1."""
+    upper = outward_exp(-math.inf, log_upper(parts, epsilon, direction))[1]
+    miss = log_miss(parts, epsilon, direction) if upper > 0.5 else 0.0
+    lower = max(math.nextafter(-math.expm1(miss), 0.0), 0.0)
+    return Bracket(min(lower, upper), upper, "Chernoff")
 
 
 def log_upper(parts, epsilon, direction, *, quick=False):

@@ -17,7 +17,7 @@ from .._base.validate import Direction
 from ..accounting import contour, renyi
 from ..mixtures import EPS
 from ..results import NoBracketError, UpperEnd
-from . import BallsInBins, MatrixMechanism, PoissonDPSGD
+from . import BallsInBins, MatrixMechanism, PoissonDPSGD, balls_in_bins
 
 METHODS = ("auto", "renyi")
 Named = TypeVar("Named")  # any mechanism: its own class comes back
@@ -82,7 +82,7 @@ def calibrate(
     check.mechanism(mechanism, question="epsilon")
     options = {"seed": seed, "samples": samples, "failure_probability": failure_probability}
     if isinstance(mechanism, BallsInBins):
-        return mechanism._calibrated(epsilon, delta, direction, method, **options)
+        return balls_in_bins.calibrated(mechanism, epsilon, delta, direction, method, **options)
     check.choice("method", method, METHODS)
     for name, value in options.items():
         if value != (0 if name == "seed" else None):
