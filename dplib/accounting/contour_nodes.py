@@ -207,7 +207,7 @@ def nodes_for(family, c, c_low, c_high, frequency):
 
 
 class Nodes:
-    """Trapezoid nodes of one family: weights at tilt c, and the bounds that they support."""
+    """Trapezoid nodes of one family: weights at tilt c, moments, the transform, and how both round."""
 
     def __init__(self, family, c, low, step, count):
         self.family, self.c, self.step = family, c, step
