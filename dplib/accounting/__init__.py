@@ -11,21 +11,24 @@ Renyi accounting, an upper bound only, is there on request and never chosen.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Literal
 
 from .. import gaussian
 from .._base import validate as check
-from .._base.lazy_scipy import optimize, special
+from .._base.lazy_scipy import special
+from .._base.validate import Direction
 from ..gaussian import TAIL_ERROR
-from ..mixtures import EPS, Mixture, log_sum_exp
+from ..mixtures import EPS, Mixture
 from ..results import Bracket, NoBracketError, UpperBound
-from . import contour, lattice, renyi
-from . import wide as _wide
-from .floats import inside_floats
+from . import contour, lattice, one_round, renyi, wide
+from .floats import outward_exp
 
+Method = Literal["auto", "contour", "lattice", "renyi"]
 METHODS = ("auto", "contour", "lattice", "renyi")
+Composition = Mixture | Iterable[tuple[Mixture, int]]
+Parts = list[tuple[Mixture, int]]  # of a checked composition: no pair is trivial, none stands twice
 # The contour's answer stands when it is this narrow; else the lattice is asked too.
 _NARROW = 1e-6
 # Up to so many rounds, or expected participations, the lattice is asked first.
@@ -34,9 +37,7 @@ _HANDFUL, _HARDLY_ANY = 10, 0.05
 _FEW_ROUNDS, _RARE = 30, 8.0
 # Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
 _WIDE = 0.01
-# log of the smallest float, and of a delta below which brackets are as narrow as a glance makes them.
-_LOG_SMALLEST, _LOG_PRACTICAL = -745.0, -40.0
-_LOG_CERTAIN = -14.0  # log of 1 - delta that is no practical one either
+_LOG_PRACTICAL = -40.0  # log of a delta below which brackets are as narrow as a glance makes them
 # The domain: noise, delta and 1 - delta.
 _LEAST_NOISE, _LEAST_DELTA, _LEAST_MISS = 0.01, 1e-300, 1e-12
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
@@ -44,7 +45,9 @@ _GLANCE, _SECOND = 1e-3, 2e-4
 _TRIES = (35_000, 500_000), (120_000, 700_000), (550_000, 1_800_000)  # cells of a round, points of the sum
 
 
-def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:
+def delta(
+    composition: Composition, epsilon: float, direction: Direction = "both", method: Method = "auto", *, tolerance: float = 1e-6
+) -> Bracket | UpperBound:
     """Bracket of the smallest delta for which the composition is (epsilon, delta)-DP.
 
     Parameters
@@ -75,7 +78,9 @@ def delta(composition, epsilon, direction="both", method="auto", *, tolerance=1e
     return _answer(lambda parts, side: side_delta(parts, epsilon, side, method, tolerance), parts, side, method)
 
 
-def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
+def log_delta(
+    composition: Composition, epsilon: float, direction: Direction = "both", method: Method = "auto"
+) -> Bracket:
     """Bracket of log(delta), where delta itself may be far below the smallest float.
 
     Arguments, domain and errors as for `delta`, without method="renyi" (`renyi.log_delta` has it);
@@ -89,10 +94,10 @@ def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
         try:
             return side_log_delta(parts, epsilon, side, method, work=_Work())
         except NoBracketError:
-            lower = _wide.log_lower(parts, epsilon, side) if method == "auto" else -math.inf
+            lower = wide.log_lower(parts, epsilon, side) if method == "auto" else -math.inf
             if lower == -math.inf:
                 raise
-            return Bracket(lower, max(lower, _wide.log_upper(parts, epsilon, side)), "Chernoff")
+            return Bracket(lower, max(lower, wide.log_upper(parts, epsilon, side)), "Chernoff")
 
     bracket = _answer(ask, parts, side, method)
     if bracket is None:
@@ -100,7 +105,9 @@ def log_delta(composition, epsilon, direction="both", method="auto") -> Bracket:
     return bracket
 
 
-def epsilon(composition, delta, direction="both", method="auto", *, tolerance=1e-6) -> Bracket | UpperBound:
+def epsilon(
+    composition: Composition, delta: float, direction: Direction = "both", method: Method = "auto", *, tolerance: float = 1e-6
+) -> Bracket | UpperBound:
     """Bracket of the smallest epsilon >= 0 for which the composition is (epsilon, delta)-DP.
 
     Parameters, domain, errors and cost as for `delta`; delta in (0, 1). `upper` is the guarantee.
@@ -168,7 +175,7 @@ def _refusal(parts, delta):
 # ------------------------------------------------------------------ preparation
 
 
-def check_request(direction, method, **target):
+def check_request(direction: Direction, method: Method, **target: float) -> float:
     """Check direction, method and the target (epsilon=... or delta=...); returns the target."""
     check.direction(direction)
     check.choice("method", method, METHODS)
@@ -181,7 +188,7 @@ def _prepare(composition, direction, method, **target):
     return merged(composition), value, check.side(direction)
 
 
-def merged(composition):
+def merged(composition: Composition) -> Parts:
     """The composition as a list of (mixture, rounds): checked, trivial pairs dropped, repeats joined."""
     if isinstance(composition, Mixture):
         composition = [(composition, 1)]
@@ -193,7 +200,7 @@ def merged(composition):
         ) from error
     if not pairs:
         raise ValueError("composition must not be empty")
-    rounds_of = {}
+    rounds_of: dict[Mixture, int] = {}
     for mixture, rounds in pairs:
         if not isinstance(mixture, Mixture):
             raise TypeError(f"composition must hold Mixture objects; got {mixture!r}")
@@ -233,12 +240,14 @@ def _gaussian_mu(parts):
 # --------------------------------------------------------------- one direction
 
 
-def side_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
+def side_delta(
+    parts: Parts, epsilon: float, direction: str, method: Method = "auto", tolerance: float = _NARROW
+) -> Bracket:
     """Bracket of delta in one direction; arguments as checked by `delta`."""
     work = None
     if method == "auto" and _needs_accountants(parts, epsilon, direction):
         rough = _rough_log_delta(parts, epsilon, direction)
-        if (bracket := _at_a_glance(parts, epsilon, direction, rough)) is not None:
+        if (bracket := wide.at_a_glance(parts, epsilon, direction, rough)) is not None:
             return bracket
         work = _work(parts, rough)
     try:
@@ -246,13 +255,13 @@ def side_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW):
     except NoBracketError:
         if method != "auto":
             raise
-        return _wide_delta(parts, epsilon, direction)
+        return wide.bracket(parts, epsilon, direction)
     if side is None:
         return Bracket(0.0, 0.0, "closed form")
-    lower, upper = _outward_exp(side.lower, side.upper)
+    lower, upper = outward_exp(side.lower, side.upper)
     if side.width > _WIDE and method == "auto":
-        wide = _wide_delta(parts, epsilon, direction)
-        lower, upper = max(lower, wide.lower), min(upper, wide.upper)
+        always = wide.bracket(parts, epsilon, direction)
+        lower, upper = max(lower, always.lower), min(upper, always.upper)
     return Bracket(min(lower, upper), upper, side.method)
 
 
@@ -260,19 +269,6 @@ def _needs_accountants(parts, epsilon, direction):
     """Whether delta has no closed form."""
     closed = not parts or _gaussian_mu(parts) is not None or _is_one_round(parts)
     return not (closed or _is_beyond(parts, epsilon, direction))
-
-
-def _at_a_glance(parts, epsilon, direction, rough):
-    """The bracket in a millisecond where delta is below the smallest float, or hardly differs from 1; else None."""
-    try:
-        with inside_floats():
-            if rough < _LOG_SMALLEST and _wide.renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
-                return Bracket(0.0, 5e-324, "Chernoff")
-            if rough > -1 and (log_miss := _wide.log_miss(parts, epsilon, direction)) < _LOG_CERTAIN:
-                return Bracket(math.nextafter(-math.expm1(log_miss), 0.0), 1.0, "Chernoff")
-    except (NoBracketError, ValueError):
-        pass
-    return None
 
 
 def _is_beyond(parts, epsilon, direction):
@@ -292,21 +288,9 @@ def _rough_log_delta(parts, epsilon, direction):
         return 0.0
 
 
-def _wide_delta(parts, epsilon, direction):
-    """The bracket where no accountant closes: Chernoff's bound above, and below 0 or what is within a rounding of 1."""
-    upper = _outward_exp(-math.inf, _wide.log_upper(parts, epsilon, direction))[1]
-    log_miss = _wide.log_miss(parts, epsilon, direction) if upper > 0.5 else 0.0
-    lower = max(math.nextafter(-math.expm1(log_miss), 0.0), 0.0)
-    return Bracket(min(lower, upper), upper, "Chernoff")
-
-
-def _outward_exp(lower, upper):
-    """exp of both ends, stepped outwards (it rounds to the nearest float); a positive delta never prints as 0."""
-    low = max(math.nextafter(math.exp(lower), 0.0), 0.0)
-    return low, min(max(math.nextafter(math.exp(upper), 2.0), 5e-324), 1.0)
-
-
-def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, work=None):
+def side_log_delta(
+    parts: Parts, epsilon: float, direction: str, method: Method = "auto", tolerance: float = _NARROW, work: _Work | None = None
+) -> Bracket | None:
     """Bracket of log delta, or None where delta is exactly zero. work : what the accountants may spend."""
     if not parts:
         return None
@@ -320,8 +304,7 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, 
     if _is_beyond(parts, epsilon, direction):
         return None
     if _is_one_round(parts):
-        with inside_floats():
-            return _one_round_log_delta(parts[0][0], epsilon, direction)
+        return one_round.log_delta(parts[0][0], epsilon, direction)
 
     if work is None:
         work = _Work() if method != "auto" else _work(parts, _rough_log_delta(parts, epsilon, direction))
@@ -335,7 +318,7 @@ def side_log_delta(parts, epsilon, direction, method="auto", tolerance=_NARROW, 
         return _by_tries(
             lambda aim, *more: lattice.side_log_delta(parts, epsilon, direction, aim, *more),
             work.lattice, tolerance, lambda bracket: bracket.width,
-            lambda found: (found.upper if found else _wide.log_upper(parts, epsilon, direction, quick=True)) > _LOG_PRACTICAL,
+            lambda found: (found.upper if found else wide.log_upper(parts, epsilon, direction, quick=True)) > _LOG_PRACTICAL,
         )
 
     # The lattice cannot beat a contour bracket that is narrow next to the logarithm itself.
@@ -355,8 +338,7 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         pad = 1e-12 * value + mu * (TAIL_ERROR * (1 - math.log(delta)) + 4 * EPS * mu)
         return Bracket(max(value - pad, 0.0), value + pad, "closed form")
     if _is_one_round(parts):
-        with inside_floats():
-            return _one_round_epsilon(parts[0][0], delta, direction)
+        return one_round.epsilon(parts[0][0], delta, direction)
     if _total_variation(parts) <= delta:
         return Bracket(0.0, 0.0, "closed form")
 
@@ -371,7 +353,7 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         return _by_tries(
             lambda aim, *more: lattice.side_epsilon(parts, delta, direction, aim, *more),
             work.lattice, tolerance, lambda bracket: bracket.relative_width,
-            lambda found: math.log(delta) > _LOG_PRACTICAL and math.log1p(-delta) > _LOG_CERTAIN,
+            lambda found: math.log(delta) > _LOG_PRACTICAL and math.log1p(-delta) > wide.LOG_CERTAIN,
         )
 
     narrow = lambda bracket: bracket.relative_width <= tolerance
@@ -382,11 +364,11 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         if method != "auto":
             raise
         try:
-            return Bracket(0.0, _wide.epsilon_upper(parts, delta, direction), "Chernoff")
+            return Bracket(0.0, wide.epsilon_upper(parts, delta, direction), "Chernoff")
         except NoBracketError:
             raise error from None
     if bracket.relative_width > _WIDE and method == "auto":
-        upper = min(bracket.upper, max(_wide.epsilon_upper(parts, delta, direction), bracket.lower))
+        upper = min(bracket.upper, max(wide.epsilon_upper(parts, delta, direction), bracket.lower))
         return Bracket(bracket.lower, upper, bracket.method)
     return bracket
 
@@ -463,61 +445,3 @@ def _choose(routes, width, narrow):
     if not found:
         raise NoBracketError("no accountant's bound closes here: " + "; ".join(reasons))
     return min(found, key=width)
-
-
-# -------------------------------------------------- one round, in closed form
-
-
-def _one_round_log_delta(mixture, epsilon, direction):
-    sign = 1 if direction == "remove" else -1
-    u = mixture.inverse_log_ratio(np.array([sign * epsilon]))
-    if not np.isfinite(u[0]):
-        return None
-    value, slope, slack = _one_round_at(mixture, u, direction)
-    # The threshold solves loss = eps up to rounding: delta is exact for a nearby epsilon.
-    slack += slope * (abs(sign * float(mixture.log_ratio(u)[0]) - epsilon) + EPS * epsilon)
-    return Bracket(value - slack, min(value + slack, 0.0), "closed form")
-
-
-def _one_round_at(mixture, u, direction):
-    """(log delta, -d log delta / d eps, error of log delta) for the threshold u, shape (1,)."""
-    value = float(mixture._log_delta_at(u, direction)[0])
-    if direction == "remove":
-        log_second = float(mixture.log_ratio(u)[0]) + float(special.log_ndtr(-u[0]))
-    else:
-        log_second = -float(mixture.log_ratio(u)[0]) + float(
-            log_sum_exp(mixture.log_probabilities + special.log_ndtr(u[0] - mixture.shifts))
-        )
-    slope = math.exp(min(log_second - value, 700.0))
-    slack = 4 * TAIL_ERROR * (1 + abs(value)) + mixture.log_probability_error
-    return value, slope, slack + slope * _loss_error(mixture, u)
-
-
-def _loss_error(mixture, u):
-    """Rounding error of the loss at u, shape (1,)."""
-    # The threshold u is itself rounded: four times the error of the loss at a given u.
-    return 4 * float(mixture.log_ratio_error(*mixture.log_ratio_and_slope(u), u)[0])
-
-
-def _one_round_epsilon(mixture, delta, direction):
-    """Solve for the threshold u: log delta is monotone in it, and eps is the loss there."""
-    sign, log_delta = (1 if direction == "remove" else -1), math.log(delta)
-    start = float(mixture.inverse_log_ratio(np.zeros(1))[0])
-    gap = lambda u: float(mixture._log_delta_at(np.array([u]), direction)[0]) - log_delta
-    value, _, slack = _one_round_at(mixture, np.array([start]), direction)
-    if value + slack <= log_delta:
-        return Bracket(0.0, 0.0, "closed form")
-    step = 1.0
-    while gap(start + sign * step) > 0:
-        step *= 2
-    if gap(start) <= 0:
-        root = start
-    else:
-        root = optimize.brentq(gap, start, start + sign * step, xtol=1e-14, rtol=4 * EPS, maxiter=300)
-    u = np.array([root])
-    value, slope, slack = _one_round_at(mixture, u, direction)
-    loss = max(sign * float(mixture.log_ratio(u)[0]), 0.0)
-    width = 1.5 * (slack + abs(value - log_delta)) / slope + EPS * loss
-    if not math.isfinite(width):
-        raise NoBracketError(f"sensitivities of {mixture.shifts[-1]:g} times the noise: the loss is too steep for floats")
-    return Bracket(max(loss - width, 0.0), loss + width, "closed form")

@@ -23,7 +23,7 @@ Error bounds (each is added to the bracket; all are relative to M(c) e^{-c eps})
      by at most (N(a) + N(-a)) / (e^{2 pi a / h} - 1), N(v) = int |f(u+iv)| du.
   Rounding: an explicit allowance of a few units in the last place for each
      exponent, carried through the power (`rounding`); tested in 40 digits.
-The bounds of one round are in `contour_nodes`, the sum over frequencies is here.
+The bounds of one round are in `contour_nodes` (E3, rounding) and `contour_decay` (E2), the sum over frequencies is here.
 
 Cost: one factor costs (u nodes) x (y nodes), typically 300 x 60. Factors on one grid
 of shifts are evaluated together: two thousand of them take half a second. Where the
@@ -37,10 +37,11 @@ import math
 
 import numpy as np
 
-from ..mixtures import EPS
+from ..mixtures import EPS, Mixture
 from ..results import Bracket, NoBracketError
 from .chernoff import log_kernel, saddle
-from .contour_nodes import BLOCK, NEGLIGIBLE, STRIP_CAP, Family
+from .contour_decay import Decay, integrated_by_parts
+from .contour_nodes import BLOCK, STRIP_CAP, Coarse, Family, nodes_for
 from .floats import inside_floats
 
 _WORK_CAP = 60_000_000  # entries of the (y, u) matrix: about two seconds
@@ -85,14 +86,7 @@ class _Composition:
         self.most_work = most_work
         sign = 1 if direction == "remove" else -1
         self.families = _families(composition, sign)
-        self._last_coarse = None, None
-
-    def coarse(self, c):
-        """(K, K', K'') of the summed loss at tilt c, to a few digits."""
-        if c != self._last_coarse[0]:
-            parts = zip(*(family.coarse(c) for family in self.families))
-            self._last_coarse = c, tuple(sum(part) for part in parts)
-        return self._last_coarse[1]
+        self.coarse = Coarse(self.families)
 
     def tilt(self, log_delta=None, epsilon=None):
         """The tilt that minimises the Chernoff epsilon (or delta)."""
@@ -110,16 +104,16 @@ class Chernoff:
     def __init__(self, composition, direction):
         self.problem = _Composition(composition, direction)
 
-    def tilt(self, epsilon):
+    def tilt(self, epsilon: float) -> float:
         with inside_floats():
             return self.problem.tilt(epsilon=epsilon)
 
-    def log_delta(self, epsilon):
+    def log_delta(self, epsilon: float) -> float:
         c = self.tilt(epsilon)
         with inside_floats():
             return min(self.problem.coarse(c)[0] - c * epsilon + log_kernel(c), 0.0)
 
-    def epsilon(self, log_delta):
+    def epsilon(self, log_delta: float) -> float:
         with inside_floats():
             return self.problem.chernoff_epsilon(log_delta)[0]
 
@@ -138,6 +132,59 @@ def _integral(composition, c, epsilon):
     return _Integral(composition, c, epsilon, any_aliases=True)
 
 
+class _Aliases:
+    """E1 at one tilt: the period, and moments at other tilts that bound the aliases."""
+
+    def __init__(self, c, tilts, nodes, log_moment, s, epsilon):
+        """The shortest period whose aliases do not matter, and certified moments that bound them."""
+        self.c = c
+        moments = sum(n.log_moments_at(tilts) for n in nodes)
+        self._others = [(other, k, log_kernel(other)) for other, k in zip(tilts, moments.tolist())]
+        aim = _ALIASES_AIM - math.log(c * (1 + c) * s)
+        best = math.inf, 8 * s
+        for multiple in (8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 400, 1000, 3000):
+            self.period = multiple * s
+            value = self.log_bound(epsilon, log_moment)
+            if value < best[0] - 0.5:
+                best = value, multiple * s
+            if value < aim:
+                break
+        self.period = best[1]
+        self._certify(nodes, log_moment, epsilon)
+
+    def log_bound(self, epsilon, log_moment):
+        """log of a bound on the aliasing E1 over M(c) e^{-c eps}; log_moment : log M(c)."""
+        c, period = self.c, self.period
+        # Below: delta <= 1, or Chernoff at a smaller tilt. Above: at a larger tilt.
+        below = c * epsilon - log_moment - c * period - math.log(-math.expm1(-c * period))
+        above = math.inf
+        for other, k, kernel in self._others:
+            value = self._at(other, k, kernel, epsilon, log_moment)
+            if other < c:
+                below = min(below, value)
+            else:
+                above = min(above, value)
+        return float(np.logaddexp(below, above))
+
+    def _at(self, other, k, kernel, epsilon, log_moment):
+        """log of the Chernoff bound at another tilt on one side of the aliasing sum."""
+        gap = abs(other - self.c) * self.period
+        value = k - log_moment - (other - self.c) * epsilon + kernel
+        return value - gap - math.log(-math.expm1(-gap))
+
+    def _certify(self, nodes, log_moment, epsilon):
+        """Of the tilts on each side keep the one that bounds best, with its certified moment."""
+        ranked = sorted(self._others, key=lambda found: self._at(*found, epsilon, log_moment))
+        self._others = []
+        for side in (True, False):
+            for other, _, kernel in ranked:
+                if (other < self.c) is side:
+                    moment = sum(n.quadrature.log_moment_bound(other) for n in nodes)
+                    if math.isfinite(moment):
+                        self._others.append((other, moment, kernel))
+                        break
+
+
 class _Integral:
     """The contour integral at one tilt: the sum, and everything that bounds its error."""
 
@@ -153,8 +200,9 @@ class _Integral:
         self.most_work = composition.most_work * (1 + sum(len(f.rounds) for f in self.families) / 100)
         self.work, self.e2, at_least, frequency = 0, math.inf, 0.0, 12 / s
         self._choose_nodes(frequency)
-        self._choose_period(s, epsilon)
-        if not any_aliases and self._log_aliasing(epsilon) > _ALIASES_MOST - math.log(c * (1 + c) * s):
+        self.aliases = _Aliases(c, self.tilts, self.nodes, self.log_moment, s, epsilon)
+        self.spacing = 2 * math.pi / self.aliases.period
+        if not any_aliases and self.aliases.log_bound(epsilon, self.log_moment) > _ALIASES_MOST - math.log(c * (1 + c) * s):
             raise _AliasedError("no period keeps the contour's aliases small at this tilt")
         for _ in range(7):
             reached = self._sum_frequencies(s, at_least)
@@ -167,7 +215,7 @@ class _Integral:
                 break
             # Where the nodes are good, |phi|^T has come back: sum further. Else take more nodes.
             come_back = self._still_large
-            if come_back and all(np.all(n.quadrature_error(come_back) < 1e-6) for n in self.nodes):
+            if come_back and all(np.all(n.quadrature.error(come_back) < 1e-6) for n in self.nodes):
                 at_least = 1.05 * come_back
             else:
                 frequency = 2.5 * max(frequency, reached)
@@ -177,57 +225,10 @@ class _Integral:
     def _choose_nodes(self, frequency):
         """Nodes for frequencies up to `frequency`, and their moments."""
         low, high = min(self.tilts), max(self.tilts)
-        self.nodes = [f.nodes(self.c, low, high, frequency) for f in self.families]
+        self.nodes = [nodes_for(f, self.c, low, high, frequency) for f in self.families]
+        self.decays = [Decay(n) for n in self.nodes]
         self.log_moment = float(sum(n.rounds @ n.log_moment for n in self.nodes))
         self.mean = float(sum(n.rounds @ n.mean for n in self.nodes))
-
-    def _log_aliasing(self, epsilon, period=None):
-        """log of a bound on the aliasing E1 over M(c) e^{-c eps}."""
-        c, period = self.c, period or self.period
-        # Below: delta <= 1, or Chernoff at a smaller tilt. Above: at a larger tilt.
-        below = c * epsilon - self.log_moment - c * period - math.log(-math.expm1(-c * period))
-        above = math.inf
-        for other, k in self._others:
-            value = self._aliasing_at(other, k, epsilon, period)
-            if other < c:
-                below = min(below, value)
-            else:
-                above = min(above, value)
-        return float(np.logaddexp(below, above))
-
-    def _aliasing_at(self, other, log_moment, epsilon, period):
-        """log of the Chernoff bound at another tilt on one side of the aliasing sum."""
-        gap = abs(other - self.c) * period
-        value = log_moment - self.log_moment - (other - self.c) * epsilon + log_kernel(other)
-        return value - gap - math.log(-math.expm1(-gap))
-
-    def _certify_others(self, epsilon):
-        """Of the tilts on each side keep the one that bounds best, with its certified moment."""
-        ranked = sorted(self._others, key=lambda pair: self._aliasing_at(*pair, epsilon, self.period))
-        self._others = []
-        for side in (True, False):
-            for other, _ in ranked:
-                if (other < self.c) is side:
-                    moment = sum(n.log_moment_bound(other) for n in self.nodes)
-                    if math.isfinite(moment):
-                        self._others.append((other, moment))
-                        break
-
-    def _choose_period(self, s, epsilon):
-        """The shortest period whose aliases do not matter, and certified moments that bound them."""
-        moments = sum(n.log_moments_at(self.tilts) for n in self.nodes)
-        self._others = list(zip(self.tilts, moments.tolist()))
-        aim = _ALIASES_AIM - math.log(self.c * (1 + self.c) * s)
-        best = math.inf, 8 * s
-        for multiple in (8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 400, 1000, 3000):
-            value = self._log_aliasing(epsilon, multiple * s)
-            if value < best[0] - 0.5:
-                best = value, multiple * s
-            if value < aim:
-                break
-        self.period = best[1]
-        self.spacing = 2 * math.pi / self.period
-        self._certify_others(epsilon)
 
     def _sum_frequencies(self, s, at_least=0.0):
         """Evaluate phi^T / (z (z+1)) on y = 0, spacing, ... until it is negligible."""
@@ -237,17 +238,15 @@ class _Integral:
         count = min(max(24, int(8.5 / s / self.spacing) + 2), max(1, BLOCK // size))
         while True:
             y = self.spacing * np.arange(start, start + count)
-            log_power, log_size, quadrature, rounding = (
-                np.zeros(count, complex),
-                *np.zeros((3, count)),
-            )
+            log_power = np.zeros(count, complex)
+            log_size, quadrature, rounding = np.zeros((3, count))
             for nodes in self.nodes:
                 log_phi, distance = nodes.log_characteristic(y)
                 log_power += nodes.rounds @ log_phi
                 log_modulus = np.maximum(log_phi.real, -18.0)
                 log_size += nodes.rounds @ log_modulus
                 per_error = nodes.rounds[:, None] * np.exp(-log_modulus)
-                quadrature += np.minimum(nodes.quadrature_error(float(y[-1])), 1e100) @ per_error
+                quadrature += np.minimum(nodes.quadrature.error(float(y[-1])), 1e100) @ per_error
                 rounding += (nodes.characteristic_rounding(y, distance) * per_error).sum(axis=0)
             z = c + 1j * y
             kernel = self.spacing / math.pi / (z * (z + 1))
@@ -287,40 +286,20 @@ class _Integral:
 
     def _frequency_tail(self, top, s):
         """E2: bound on the frequencies beyond `top`."""
-        # From `far` on, integration by parts alone brings |phi|^T below e^-46, about.
-        aim = math.exp(-NEGLIGIBLE / float(sum(n.rounds.sum() for n in self.nodes)))
-        constants = [n.decay_constants(aim) for n in self.nodes]
-        far = max(top, min(float(c[2].min()) for c in constants))
-        for _ in range(80):
-            log_far = sum(
-                n.rounds @ np.log(np.minimum(1.0, rest + variation / far))
-                for n, (variation, rest, _) in zip(self.nodes, constants)
-            )
-            if log_far < 1 - NEGLIGIBLE:
-                break
-            far *= 1.3
-        else:
-            raise NoBracketError("too few rounds for the contour's bound on high frequencies")
-        tail = math.exp(log_far) * (1 + self.spacing / far) / far
+        far, tail = integrated_by_parts(self.nodes, self.decays, top, self.spacing)
         # From `top` to `far`: intervals that grow geometrically, halved where too long.
         ends = top * 1.4 ** np.arange(1 + math.ceil(math.log(far / top * 1.0001) / math.log(1.4)))
         squares = self._squares(ends)
         # What an interval may contribute, next to a sum of about 1 / (c (1 + c) s).
         size = self.c * (1 + self.c) * s
         enough = lambda y, length: -38 - np.log(size * length / (y * y))
-        large = self._log_modulus(squares) > enough(ends, 0.4 * ends)
+        large = _log_modulus(self.nodes, squares) > enough(ends, 0.4 * ends)
         self._still_large = float(ends[large].max()) if large.any() else 0.0
         if large.any():
             return math.inf
         while True:
-            # On an interval a function exceeds its ends by length^2 / 8 max|f''|.
             lengths = np.diff(ends)
-            log_bound = self._log_modulus(
-                [
-                    np.maximum(square[:, :-1], square[:, 1:]) + (lengths * n.deviation[:, None]) ** 2 / 3.99
-                    for square, n in zip(squares, self.nodes)
-                ]
-            )
+            log_bound = _log_modulus(self.nodes, _between(self.nodes, squares, lengths))
             poor = np.flatnonzero(log_bound > enough(ends[:-1], lengths + self.spacing))
             if not len(poor) or len(ends) > 3000 or self.work > self.most_work:
                 break
@@ -332,16 +311,10 @@ class _Integral:
         tail += float(np.sum((lengths + self.spacing) * np.exp(log_bound) / ends[:-1] ** 2))
         return tail / math.pi
 
-    def _log_modulus(self, squares):
-        """log of prod |phi_i|^{T_i} from bounds on each |phi_i|^2."""
-        return sum(
-            0.5 * (n.rounds @ np.log(np.minimum(square, 1.0))) for n, square in zip(self.nodes, squares)
-        )
-
     def _squares(self, y):
         """Upper bounds on |phi(y)|^2 for each family, shape (rows, n)."""
         self._count_work(len(y))
-        return [nodes.modulus_bound(y) ** 2 for nodes in self.nodes]
+        return [decay.modulus_bound(y) ** 2 for decay in self.decays]
 
     def _count_work(self, frequencies):
         self.work += frequencies * sum(n.weights.size for n in self.nodes)
@@ -356,20 +329,37 @@ class _Integral:
         # The phase y (mean - eps) and the factor e^{-c eps} round with eps itself.
         phase = 4 * EPS * (abs(self.mean) + abs(epsilon))
         error = self.error + phase * float(np.abs(self.terms) @ (self.y + self.c))
-        aliasing = math.exp(min(self._log_aliasing(epsilon), 700.0))
+        aliasing = math.exp(min(self.aliases.log_bound(epsilon, self.log_moment), 700.0))
         lead = self.log_moment - self.c * epsilon
         lower, middle, upper = (
-            lead + math.log(x) if x > 0 else -math.inf
-            for x in (value - error - aliasing, value, value + error)
+            lead + math.log(x) if x > 0 else -math.inf for x in (value - error - aliasing, value, value + error)
         )
         return lower, middle, upper, slope / value - self.c if value > 0 else -self.c
+
+
+def _between(nodes, squares, lengths):
+    """Bounds on each |phi_i|^2 on intervals, from those at their ends."""
+    # On an interval a function exceeds its ends by length^2 / 8 max|f''|.
+    return [
+        np.maximum(square[:, :-1], square[:, 1:]) + (lengths * n.deviation[:, None]) ** 2 / 3.99
+        for square, n in zip(squares, nodes)
+    ]
+
+
+def _log_modulus(nodes, squares):
+    """log of prod |phi_i|^{T_i} from bounds on each |phi_i|^2."""
+    return sum(
+        0.5 * (n.rounds @ np.log(np.minimum(square, 1.0))) for n, square in zip(nodes, squares)
+    )
 
 
 # ------------------------------------------------------------------- one side
 
 
 @inside_floats()
-def side_log_delta(composition, epsilon, direction, most_work=_WORK_CAP) -> Bracket:
+def side_log_delta(
+    composition: list[tuple[Mixture, int]], epsilon: float, direction: str, most_work: float = _WORK_CAP
+) -> Bracket:
     """Bracket of log delta(epsilon) in one direction; epsilon may be any real number.
 
     composition : list of (Mixture, rounds), none of them trivial. most_work : entries of the (y, u) matrix.
@@ -385,7 +375,9 @@ def side_log_delta(composition, epsilon, direction, most_work=_WORK_CAP) -> Brac
 
 
 @inside_floats()
-def side_epsilon(composition, delta, direction, most_work=_WORK_CAP) -> Bracket:
+def side_epsilon(
+    composition: list[tuple[Mixture, int]], delta: float, direction: str, most_work: float = _WORK_CAP
+) -> Bracket:
     """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction.
 
     >>> from dplib import contour, mixtures
@@ -400,7 +392,7 @@ def side_epsilon(composition, delta, direction, most_work=_WORK_CAP) -> Bracket:
     return bracket_epsilon(integral, root_of(integral, guess, log_delta), log_delta)
 
 
-def bracket_epsilon(integral, root, log_delta) -> Bracket:
+def bracket_epsilon(integral: _Integral, root: float, log_delta: float) -> Bracket:
     """The bracket around `root` whose ends are certified by `integral.log_bounds`."""
     lower, value, upper, slope = integral.log_bounds(root)
     if not (math.isfinite(lower) and slope < 0 and upper - lower < 1):
@@ -428,7 +420,7 @@ def bracket_epsilon(integral, root, log_delta) -> Bracket:
     return Bracket(max(low, 0.0), high, "contour")
 
 
-def root_of(integral, guess, log_delta):
+def root_of(integral: _Integral, guess: float, log_delta: float) -> float:
     """The epsilon at which the sum equals delta: Newton, from the Chernoff value down."""
     x = guess
     for _ in range(60):

@@ -26,17 +26,6 @@ _STRIPS = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.08, 0.04])[:, None]
 _FEW_STRIPS = np.array([1.0, 0.6, 0.35, 0.15])[:, None]
 _ROUNDING_SAFETY = 2.0  # errors seen against 40 digits stay below 1/20 of the allowance
 _LARGEST_EXPONENT = 300.0  # of a ratio that a family sums as a plain matrix product
-# Where the parts begin and end over which the decay of phi is bounded, as shares of the mass.
-_LEVELS = np.array([1e-8, 1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1 - 1e-4, 1 - 1e-7])
-_FROM, _TO = np.triu_indices(len(_LEVELS), 1)
-_CUTS = np.array([1e-8, 1e-5, 1e-4, 1e-3, 0.01, 0.05])  # masses beyond the cuts of `modulus_bound`
-
-
-def _running(cells):
-    """Sums of the cells before each node, along the last axis: zero at the first node."""
-    out = np.zeros((*cells.shape[:-1], cells.shape[-1] + 1))
-    np.cumsum(cells, axis=-1, out=out[..., 1:])
-    return out
 
 
 class Family:
@@ -188,24 +177,37 @@ class Family:
         parts = np.stack([top + np.log(total), mean, variance])
         return tuple((parts @ self.rounds).tolist())
 
-    def nodes(self, c, c_low, c_high, frequency):
-        """Nodes fine enough for tilt c and frequencies up to about `frequency`."""
-        low, high = self.window(c_low, c_high)
-        strip = min(1 / math.sqrt(float(self.variance.max())), STRIP_CAP)
-        step = 2 * math.pi * strip / (NEGLIGIBLE + strip * strip / 2)
-        for _ in range(14):
-            count = int(math.ceil((high - low) / step)) + 1
-            if count > 200_000:
-                break
-            grid = Nodes(self, c, low, step, count)
-            if grid.serve(frequency):
-                return grid
-            step = min(step / 1.2, grid.finer_step(frequency))
-        raise NoBracketError(f"the contour needs more than {count} nodes in u")
+class Coarse:
+    """(K, K', K'') of the loss of all families at a tilt, to a few digits; the last tilt is kept."""
+
+    def __init__(self, families):
+        self.families, self._last = families, (None, None)
+
+    def __call__(self, c):
+        if c != self._last[0]:
+            parts = zip(*(family.coarse(c) for family in self.families))
+            self._last = c, tuple(sum(part) for part in parts)
+        return self._last[1]
+
+
+def nodes_for(family, c, c_low, c_high, frequency):
+    """Nodes of a family, fine enough for tilt c and frequencies up to about `frequency`; their window serves tilts from c_low to c_high."""
+    low, high = family.window(c_low, c_high)
+    strip = min(1 / math.sqrt(float(family.variance.max())), STRIP_CAP)
+    step = 2 * math.pi * strip / (NEGLIGIBLE + strip * strip / 2)
+    for _ in range(14):
+        count = int(math.ceil((high - low) / step)) + 1
+        if count > 200_000:
+            break
+        grid = Nodes(family, c, low, step, count)
+        if grid.quadrature.serves(frequency):
+            return grid
+        step = min(step / 1.2, grid.quadrature.finer_step(frequency))
+    raise NoBracketError(f"the contour needs more than {count} nodes in u")
 
 
 class Nodes:
-    """Trapezoid nodes of one family: weights at tilt c, and the bounds that they support."""
+    """Trapezoid nodes of one family: weights at tilt c, moments, the transform, and how both round."""
 
     def __init__(self, family, c, low, step, count):
         self.family, self.c, self.step = family, c, step
@@ -225,9 +227,7 @@ class Nodes:
         self.mean = np.einsum("fu,fu->f", self.weights, loss)
         self.centred = loss - self.mean[:, None]
         self.deviation = np.sqrt(np.einsum("fu,fu,fu->f", self.weights, self.centred, self.centred))
-        strips = _FEW_STRIPS if len(self.base) > 1 else _STRIPS
-        self._strips = strips * np.minimum(1 / np.sqrt(family.variance), STRIP_CAP)
-        self._lines = {}
+        self.quadrature = Quadrature(self)
 
     def log_characteristic(self, y):
         """log phi(y) and |phi(y) - 1| of the tilted loss centred at its mean, shape (rows, n).
@@ -248,7 +248,44 @@ class Nodes:
             imaginary[part] = 2 * (sine @ weights)[..., 0]
         return complex_log1p(real, imaginary), np.hypot(real, imaginary)
 
-    # -- E3: trapezoid in u
+    def log_moments_at(self, tilts):
+        """log E exp(c L) of all rounds for several tilts c on the same nodes, as computed."""
+        rows = [log_sum_exp(self.base + c * self.loss) + math.log(self.step) for c in tilts]
+        return np.array(rows) @ self.rounds
+
+    # -- rounding
+
+    @cached_property
+    def _rounding_sums(self):
+        """Weighted means of: errors of the log density and of the loss, |loss|, |loss - mean|."""
+        keep, loss = self.alive, self.loss[:, self.alive]
+        errors = self.family.rounding(self.u[keep], self.base[:, keep], loss, self.slope[:, keep])
+        terms = (*errors, np.abs(loss), np.abs(self.centred))
+        return [np.einsum("fu,fu->f", self.weights, term) for term in terms]
+
+    def rounding(self, c):
+        """Allowance for the rounding error of each log-moment at tilt c."""
+        base, error, _, _ = self._rounding_sums
+        return _ROUNDING_SAFETY * (base + c * error) + (
+            self.family.log_error if self.family.sign > 0 else 0.0
+        )
+
+    def characteristic_rounding(self, y, distance):
+        """Allowance for the rounding error of phi(y), given |phi(y) - 1|, shape (rows, n)."""
+        base, error, loss, centred = self._rounding_sums
+        scale = base + EPS * self.c * loss + self.family.log_error
+        spread = error + EPS * centred
+        return _ROUNDING_SAFETY * (scale[:, None] * np.minimum(distance + EPS, 2.0) + y * spread[:, None])
+
+
+class Quadrature:
+    """E3 on the nodes of one family: bounds on what the trapezoid rule misses, inside and outside of their window."""
+
+    def __init__(self, nodes):
+        self.nodes, self.family, self.c, self.step = nodes, nodes.family, nodes.c, nodes.step
+        strips = _FEW_STRIPS if len(nodes.base) > 1 else _STRIPS
+        self._strips = strips * np.minimum(1 / np.sqrt(self.family.variance), STRIP_CAP)
+        self._lines = {}
 
     def _log_tail(self, c, log_moment):
         """log of a bound on the mass of the integrand, and of its nodes, outside the window.
@@ -256,16 +293,16 @@ class Nodes:
         Each side takes the smallest of: first log-derivative bound, log-concavity
         (w * variance <= 1), sum of Gaussian humps.
         """
-        low, high = float(self.u[0]), float(self.u[-1])
-        left, right = (self.base[:, i] + c * self.loss[:, i] for i in (0, -1))
+        low, high = float(self.nodes.u[0]), float(self.nodes.u[-1])
+        left, right = (self.nodes.base[:, i] + c * self.nodes.loss[:, i] for i in (0, -1))
         family, w = self.family, self.family.power(c)
         # The log-derivative of the integrand is -u + w m(u), 0 <= m <= shift, m increasing.
         if w > 0:
             steep = (np.full(len(left), -low), high - w * family.shift)
             concave = w * family.variance <= 1
-            steep[1][concave] = np.maximum(steep[1], high - w * self.slope[:, -1])[concave]
+            steep[1][concave] = np.maximum(steep[1], high - w * self.nodes.slope[:, -1])[concave]
         else:
-            steep = (w * self.slope[:, 0] - low, high - w * self.slope[:, -1])
+            steep = (w * self.nodes.slope[:, 0] - low, high - w * self.nodes.slope[:, -1])
         with np.errstate(divide="ignore", invalid="ignore"):
             sides = [
                 np.where(rate > 0, end - np.log(rate), np.inf) for end, rate in zip((left, right), steep)
@@ -291,14 +328,14 @@ class Nodes:
         if c not in self._lines:
             family, h = self.family, self.step
             fall = max(-family.power(c), 0.0)
-            weights = self.base + c * self.loss
+            weights = self.nodes.base + c * self.nodes.loss
             log_moment = log_sum_exp(weights) + math.log(h)
             log_tail = self._log_tail(c, log_moment)
             mass, mean = np.empty((2, *weights.shape))
             bend = h * h / 8 * (1 + fall * family.variance) + math.log(h)
             mass[:, :-1] = np.maximum(weights[:, :-1], weights[:, 1:]) + bend[:, None]
             mass[:, -1], mean[:, -1] = log_tail, family.shift
-            mean[:, :-1] = self.slope[:, 1:]
+            mean[:, :-1] = self.nodes.slope[:, 1:]
             a = self._strips
             wide = a[..., None]
             k = wide * wide / 2 * np.minimum(family.variance[:, None], family.shift[:, None] * mean)
@@ -312,7 +349,7 @@ class Nodes:
             self._lines[c] = mass, wide * mean + math.pi / 2 * k, decay, log_tail, log_moment
         return self._lines[c]
 
-    def quadrature_error(self, frequency, c=None):
+    def error(self, frequency, c=None):
         """Bound on |computed - true| of M(c + iy) for 0 <= y <= frequency, over M(c), shape (rows,)."""
         mass, turn, decay, log_tail, log_moment = self._line_parts(self.c if c is None else c)
         lines = log_sum_exp(mass + frequency * turn if frequency else mass)
@@ -320,164 +357,26 @@ class Nodes:
         # The nodes dropped from the sums weigh less than 1e-19 of the whole.
         return np.exp(np.minimum(error - log_moment, 700.0)) + 1e-19
 
-    def serve(self, frequency):
+    def serves(self, frequency):
         """Whether the quadrature is good enough up to this frequency, all rounds together."""
         with np.errstate(over="ignore"):  # far from good enough
-            return float(self.rounds @ (self.quadrature_error(frequency) - 1e-17)) < 1e-14
+            return float(self.nodes.rounds @ (self.error(frequency) - 1e-17)) < 1e-14
 
     def finer_step(self, frequency):
         """The step at which the bounds on the lines, as they are here, would serve."""
         mass, turn, _, _, log_moment = self._line_parts(self.c)
-        excess = log_sum_exp(mass + frequency * turn) - log_moment + math.log(4e14 * self.rounds.sum())
+        excess = log_sum_exp(mass + frequency * turn) - log_moment + math.log(4e14 * self.nodes.rounds.sum())
         steps = 2 * math.pi * self._strips / np.maximum(excess, 1.0)
         return float(steps.max(axis=0).min())
 
-    def log_moments_at(self, tilts):
-        """log E exp(c L) of all rounds for several tilts c on the same nodes, as computed."""
-        rows = [log_sum_exp(self.base + c * self.loss) + math.log(self.step) for c in tilts]
-        return np.array(rows) @ self.rounds
-
     def log_moment_bound(self, c):
         """Upper bound on log E exp(c L) of all rounds for another tilt c."""
-        error = self.quadrature_error(0.0, c)
+        error = self.error(0.0, c)
         if not np.all(error < 0.5):
             return math.inf
-        return float(self.rounds @ (self._lines[c][-1] - np.log1p(-error) + self.rounding(c)))
+        return float(self.nodes.rounds @ (self._lines[c][-1] - np.log1p(-error) + self.nodes.rounding(c)))
 
-    # -- E2: how the characteristic function decays
-
-    def _weights_from(self, part):
-        """(w, factor by which w may exceed the larger end of a cell) for the normalised weights."""
-        w = np.exp(self.base[:, part] + self.c * self.loss[:, part] - self.log_moment[:, None])
-        fall = max(-self.family.power(self.c), 0.0)
-        return w, np.exp(self.step**2 / 8 * (1 + fall * self.family.variance))[:, None]
-
-    def _outside(self):
+    def share_outside(self):
         """Bound on the share of the mass outside the window."""
         log_tail = self._line_parts(self.c)[3]
-        return 1e-15 + np.exp(np.minimum(log_tail - self.log_moment, 700.0))
-
-    def decay_constants(self, aim):
-        """(V, rest, far): |phi(y)| <= rest + V / y for every y > 0, at most `aim` from y = far on.
-
-        Integration by parts on an interval S of nodes: |int_S w e^{iy loss} du| <=
-        (boundary values + total variation on S of g = w / loss') / y, and what lies
-        outside S counts in full. |g'| <= g * rate on each cell, rate = |w'/w| + Var / m
-        with Var <= min(bound, a_max m); where the nodes are dense, a cell's variation is
-        also at most |difference of g| + step^2 / 2 sup|g''|.
-        """
-        h, family = self.step, self.family
-        shift, bound = family.shift[:, None], family.variance[:, None]
-        part = np.flatnonzero(self.alive)
-        part = slice(part[0], part[-1] + 1)
-        m, (w, bend) = self.slope[:, part], self._weights_from(part)
-        larger = np.maximum(w[:, :-1], w[:, 1:]) * bend
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            g = w / m
-            sup = larger / m[:, :-1]
-            ratio = np.minimum(shift, bound / m[:, :-1])
-            variance = np.minimum(bound, shift * m[:, 1:])
-            rate = self._drift(part) + ratio
-            second = rate**2 + 1 + abs(family.power(self.c)) * variance + 2 * shift * ratio
-            cells = np.minimum(h * sup * rate, np.abs(np.diff(g)) + h * h / 2 * sup * second)
-            variation = _running(cells)
-        share = _running(h * np.minimum(w[:, :-1], w[:, 1:]) / bend)
-        share /= share[:, -1:]
-        picks = (share[:, None, :] < _LEVELS[:, None]).sum(axis=2)
-        picks = np.minimum(picks, w.shape[1] - 1)
-        i, j = picks[:, _FROM], picks[:, _TO]
-        at = lambda array, place: np.take_along_axis(array, place, axis=1)
-        # The trapezoid mass of the cells outside S, each by its larger end.
-        upper = _running(h * larger)
-        rest = at(upper, i) + upper[:, -1:] - at(upper, j) + self._outside()[:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            total = at(variation, j) - at(variation, i) + at(g, i) + at(g, j)
-            good = (i < j) & (rest < 0.95 * aim) & np.isfinite(total)
-            far = np.where(good, total / (aim - rest), np.inf)
-        best = np.argmin(far, axis=1)[:, None]
-        total, rest, far = (at(array, best)[:, 0] for array in (total, rest, far))
-        found = np.isfinite(far)
-        return np.where(found, total, 0.0), np.where(found, rest, 1.0), far
-
-    def _drift(self, part):
-        """Bound on |(log w)'| = |-u + power m(u)| on each cell: its ends, plus half its change."""
-        power = self.family.power(self.c)
-        ends = np.abs(power * self.slope[:, part] - self.u[part])
-        change = 1 + abs(power) * self.family.variance[:, None]
-        return np.maximum(ends[:, :-1], ends[:, 1:]) + self.step / 2 * change
-
-    @cached_property
-    def _cut_sums(self):
-        """Columns of weights for the bounds of `modulus_bound`: the full sum's, then each cut's.
-
-        With them the losses, and for each cut its three error coefficients and the mass
-        that it leaves out, shapes (rows, n, cuts + 1), (rows, n), (4, rows, cuts).
-        """
-        h, family, power = self.step, self.family, abs(self.family.power(self.c))
-        part = slice(int(np.argmax(self.alive)), None)
-        m, (w, bend) = self.slope[:, part], self._weights_from(part)
-        sup = h * bend * np.maximum(w[:, :-1], w[:, 1:])
-        m_end = m[:, 1:]
-        variance = np.minimum(family.variance[:, None], family.shift[:, None] * m_end)
-        size = self._drift(part)
-        total = _running(sup[:, ::-1])[:, ::-1]  # mass beyond each node
-        cuts = np.maximum((total[:, None, :] >= _CUTS[:, None]).sum(axis=2), 2)
-        node, cut = np.arange(w.shape[1])[:, None], cuts[:, None, :]
-        kept = np.where(node < cut, 1.0, np.where(node == cut, 0.5, 0.0))
-        weights = h * w[..., None] * np.concatenate([np.ones((*w.shape, 1)), kept], axis=2)
-        cells = sup * h * h / 12
-        coefficients = [
-            np.take_along_axis(_running(cells * rate), cuts, axis=1)
-            for rate in (size**2 + 1 + power * variance, 2 * size * m_end + variance, m_end**2)
-        ]
-        rest = np.take_along_axis(total, cuts, axis=1) + self._outside()[:, None]
-        return weights, self.loss[:, part] - self.mean[:, None], np.stack([*coefficients, rest])
-
-    def modulus_bound(self, y):
-        """Upper bounds on |phi(y)|, y increasing: good to two digits far beyond E3's range.
-
-        The smaller of the full sum with E3, and the sum over u <= u_r plus the mass r
-        beyond. The cut trapezoid rule misses its integral by at most step^3 / 12 |f''|
-        a cell, |f''| <= w ((|w'/w| + y m)^2 + 1 + (|power| + y) Var), which is mild
-        because the mean m(u) is large only beyond the cut.
-        """
-        weights, loss, (constant, linear, square, rest) = self._cut_sums
-        bound = np.empty((len(loss), len(y)))
-        start = 0
-        while start < len(y):
-            # Chunks in which y at most doubles share one E3; their size bounds the memory.
-            stop = int(np.searchsorted(y, 2 * y[start], side="right"))
-            stop = min(stop, start + max(1, BLOCK // loss.size))
-            part = y[start:stop, None]
-            phase = part * loss[:, None, :]
-            sums = np.hypot(np.cos(phase) @ weights, np.sin(phase) @ weights)
-            full = sums[..., 0] + self.quadrature_error(float(y[stop - 1]))[:, None]
-            error = constant[:, None] + part * (linear[:, None] + part * square[:, None])
-            cut = (sums[..., 1:] + rest[:, None] + error).min(axis=2)
-            bound[:, start:stop] = np.minimum(full, cut) + self.characteristic_rounding(y[start:stop], 2.0)
-            start = stop
-        return np.minimum(bound, 1.0)
-
-    # -- rounding
-
-    @cached_property
-    def _rounding_sums(self):
-        """Weighted means of: errors of the log density and of the loss, |loss|, |loss - mean|."""
-        keep, loss = self.alive, self.loss[:, self.alive]
-        errors = self.family.rounding(self.u[keep], self.base[:, keep], loss, self.slope[:, keep])
-        terms = (*errors, np.abs(loss), np.abs(self.centred))
-        return [np.einsum("fu,fu->f", self.weights, term) for term in terms]
-
-    def rounding(self, c):
-        """Allowance for the rounding error of each log-moment at tilt c."""
-        base, error, _, _ = self._rounding_sums
-        return _ROUNDING_SAFETY * (base + c * error) + (
-            self.family.log_error if self.family.sign > 0 else 0.0
-        )
-
-    def characteristic_rounding(self, y, distance):
-        """Allowance for the rounding error of phi(y), given |phi(y) - 1|, shape (rows, n)."""
-        base, error, loss, centred = self._rounding_sums
-        scale = base + EPS * self.c * loss + self.family.log_error
-        spread = error + EPS * centred
-        return _ROUNDING_SAFETY * (scale[:, None] * np.minimum(distance + EPS, 2.0) + y * spread[:, None])
+        return 1e-15 + np.exp(np.minimum(log_tail - self.nodes.log_moment, 700.0))

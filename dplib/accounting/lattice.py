@@ -29,7 +29,7 @@ import math
 
 import numpy as np
 
-from ..mixtures import log_sum_exp
+from ..mixtures import Mixture, log_sum_exp
 from ..results import Bracket, NoBracketError
 from .chernoff import log_kernel, saddle
 from .floats import inside_floats
@@ -43,60 +43,22 @@ _MOST_RECUTS = 4
 _SHARES, _SHORT, _MOST_LOSS = (1.0, 0.6, 0.35), 4.0, 3.0
 # Where the bulk of a round ends that is taken out, as shares of epsilon; its delta is so far below what is cut; least gain.
 _SPLITS, _ROOM, _GAIN = (0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03), 4.0, 2.0
-_CHOSEN = ("c", "split", "spread", "rough_epsilon", "rough_log_delta")
+_CHOSEN = ("c", "spread", "rough_epsilon", "rough_log_delta")
 _MOST_CUTS = 16
 _LEAST_LOG_DELTA = -5000.0  # no level of cutting below it is tried
 _LARGEST_TILT = 1e25
 _FIRST_AIM = 0.75  # of the width aimed at: what the first grid is chosen for
 
 
-class _Solver:
-    """Refines the lattice until the bracket is as narrow as asked, or the grid is full."""
+class _Losses:
+    """The losses of all rounds in their windows, known to a few digits: for choices, not for bounds.
 
-    def __init__(
-        self, parts, direction, *, log_delta=None, epsilon=None, aim=1e-7, guess=None, cells=MOST_CELLS, points=MOST_POINTS
-    ):
-        if not parts:
-            raise ValueError("composition must not be empty")
-        self.log_delta, self.epsilon, self.c, self.split = log_delta, epsilon, 1.0, None
-        self.guessed = guess is not None
-        self.margin, self.rough_log_delta = min(_MARGIN - math.log(aim), _MOST_MARGIN), 0.0
-        self._cut(parts, direction, guess if log_delta is None else log_delta)
-        if log_delta is not None and guess:
-            self._aim_tilt(guess)
-        while self.rough_epsilon > 0 and self.c < _LARGEST_TILT:
-            self._take_bulk_out(guess if epsilon is None else epsilon)
-            if epsilon is None or guess is not None or self.split is None or self.rough_log_delta > self.level - 3:
-                break
-            self._cut(parts, direction, self.rough_log_delta)
-        components = max(len(m.shifts) for m, _ in parts)
-        self.cells, self.points = int(min(cells, 5e6 / min(components, 40))), points
+    split : a loss, or None. Runs of which no round loses more are then left out of the moments.
+    """
 
-    def _cut(self, parts, direction, known):
-        """Window and tilt.
-
-        Losses so rare that they count for nothing next to delta are cut: sums of many of them would
-        lead the tilt astray. Where the log of delta is not known, the rough delta rises as less is cut, so that
-        there is one level of cutting that leads to itself; it is found by bisection.
-        """
-        level, low, high, self.split = -60.0 if known is None else known, _LEAST_LOG_DELTA, 0.0, None
-        for _ in range(_MOST_CUTS):
-            self.level = level
-            self._make_steps(parts, direction, level)
-            if not 1e-290 < self.reach < 1e290:
-                raise NoBracketError("the lattice found no spread in the losses that matter")
-            self._aim_tilt()
-            if known is not None or abs(self.rough_log_delta - level) < 1.5:
-                break
-            low, high = (low, level) if self.rough_log_delta < level else (level, high)
-            # The rough delta is the next level, or, where that would not halve the range, its geometric middle.
-            if low < self.rough_log_delta < high and abs(self.rough_log_delta - level) < (high - low) / 2:
-                level = self.rough_log_delta
-            else:
-                level = -math.sqrt(low * min(high, -1.0))
-
-    def _make_steps(self, parts, direction, target):
-        self.steps = [Step(m, rounds, direction, target, self.margin) for m, rounds in parts]
+    def __init__(self, parts, direction, target, margin):
+        self.split = None
+        self.steps = [Step(m, rounds, direction, target, margin) for m, rounds in parts]
         if direction == "add" and all(math.isfinite(m.log_floor) for m, _ in parts):
             # No sum of losses can recover from a loss below minus all the others' maxima.
             total = -sum(rounds * m.log_floor for m, rounds in parts)
@@ -106,18 +68,18 @@ class _Solver:
 
     def moments(self, c):
         """(log moment, mean, variance) of the summed loss at tilt c, to a few digits."""
-        whole = self._moments(c, math.inf)
+        whole = self.moments_up_to(c, math.inf)
         if self.split is None:
             return whole
         # The runs with a loss above the split: the difference of two measures.
-        bulk = self._moments(c, self.split)
+        bulk = self.moments_up_to(c, self.split)
         less = math.exp(min(bulk[0] - whole[0], 0.0))
         left = _share_left(whole[0], bulk[0])
         mean = (whole[1] - less * bulk[1]) / left
         square = (whole[2] + whole[1] ** 2 - less * (bulk[2] + bulk[1] ** 2)) / left
         return [whole[0] + math.log(left), mean, max(square - mean * mean, 1e-6 * mean * mean)]
 
-    def _moments(self, c, most):
+    def moments_up_to(self, c, most):
         """The same of the losses up to `most`, all of them in the bulk of their round or not."""
         sums = np.zeros(3)
         for step in self.steps:
@@ -133,33 +95,19 @@ class _Solver:
             sums += step.rounds * np.array([top + math.log(total), mean, variance])
         return sums.tolist()
 
-    def _take_bulk_out(self, epsilon):
-        """Choose the split: the largest one below which all rounds together count for nothing.
+    def end_moment(self, c):
+        """The log moment at tilt c of the lower law, where what lies beyond the window counts as the window's end."""
+        whole = 0.0
+        for step in self.steps:
+            loss, log_mass = step.rough
+            logs = np.append(log_mass + c * loss, step.log_high_tail + c * step.high)
+            whole += step.rounds * float(log_sum_exp(logs))
+        if self.split is None:
+            return whole
+        return whole + math.log(_share_left(whole, self.moments_up_to(c, self.split)[0]))
 
-        epsilon : about, or None.
-
-        What is left when the runs without a loss above it are taken out is smaller than the
-        whole by orders of magnitude where records are hardly ever sampled, and so is its rounding.
-        """
-        before = {name: getattr(self, name) for name in _CHOSEN}
-        epsilon = epsilon or self._one_jump_epsilon()
-        for share in _SPLITS if epsilon > 0 else ():
-            self.split = share * epsilon
-            if not any(step.low < self.split < step.high for step in self.steps):
-                continue
-            # Large losses are so rare then that Chernoff's epsilon may be far too large: the tilt is that of this one.
-            self._aim_tilt(epsilon)
-            log_delta = self.log_delta if self.epsilon is None else self.rough_log_delta
-            tilts = self.c * np.geomspace(1, 240, 16)
-            bulk = min(self._moments(t, self.split)[0] - t * epsilon + log_kernel(t) for t in tilts)
-            if bulk < log_delta - self.margin - _ROOM:
-                if self._moments(self.c, math.inf)[0] - self._moment(self.c) > _GAIN:
-                    return
-                break
-        self.__dict__.update(before)
-
-    def _one_jump_epsilon(self):
-        """About the epsilon at which one round alone, times the number of rounds, has delta."""
+    def one_jump_epsilon(self, target):
+        """About the epsilon at which one round alone, times the number of rounds, has delta; target : its logarithm."""
 
         def log_delta(epsilon):
             total = 0.0
@@ -169,38 +117,96 @@ class _Solver:
             return math.log(max(total, 1e-300))
 
         low, high = 0.0, max(step.high for step in self.steps)
-        if log_delta(0.0) <= self.log_delta or not high > 0:
+        if log_delta(0.0) <= target or not high > 0:
             return 0.0
         for _ in range(40):
             middle = (low + high) / 2
-            low, high = (middle, high) if log_delta(middle) > self.log_delta else (low, middle)
+            low, high = (middle, high) if log_delta(middle) > target else (low, middle)
         return low
 
-    def _moment(self, c):
-        return self.moments(c)[0]
 
-    def _end_moment(self, c):
-        """The log moment at tilt c of the lower law, where what lies beyond the window counts as the window's end."""
-        whole = 0.0
-        for step in self.steps:
-            loss, log_mass = step.rough
-            logs = np.append(log_mass + c * loss, step.log_high_tail + c * step.high)
-            whole += step.rounds * float(log_sum_exp(logs))
-        if self.split is None:
-            return whole
-        return whole + math.log(_share_left(whole, self._moments(c, self.split)[0]))
+class _Solver:
+    """Refines the lattice until the bracket is as narrow as asked, or the grid is full."""
+
+    def __init__(
+        self, parts, direction, *, log_delta=None, epsilon=None, aim=1e-7, guess=None, cells=MOST_CELLS, points=MOST_POINTS
+    ):
+        if not parts:
+            raise ValueError("composition must not be empty")
+        self.log_delta, self.epsilon, self.c = log_delta, epsilon, 1.0
+        self.guessed = guess is not None
+        self.margin, self.rough_log_delta = min(_MARGIN - math.log(aim), _MOST_MARGIN), 0.0
+        self._cut(parts, direction, guess if log_delta is None else log_delta)
+        if log_delta is not None and guess:
+            self._aim_tilt(guess)
+        while self.rough_epsilon > 0 and self.c < _LARGEST_TILT:
+            self._take_bulk_out(guess if epsilon is None else epsilon)
+            if epsilon is None or guess is not None or self.losses.split is None or self.rough_log_delta > self.level - 3:
+                break
+            self._cut(parts, direction, self.rough_log_delta)
+        components = max(len(m.shifts) for m, _ in parts)
+        self.cells, self.points = int(min(cells, 5e6 / min(components, 40))), points
+
+    def _cut(self, parts, direction, known):
+        """Window and tilt.
+
+        Losses so rare that they count for nothing next to delta are cut: sums of many of them would
+        lead the tilt astray. Where the log of delta is not known, the rough delta rises as less is cut, so that
+        there is one level of cutting that leads to itself; it is found by bisection.
+        """
+        level, low, high = -60.0 if known is None else known, _LEAST_LOG_DELTA, 0.0
+        for _ in range(_MOST_CUTS):
+            self.level = level
+            self.losses = _Losses(parts, direction, level, self.margin)
+            if not 1e-290 < self.losses.reach < 1e290:
+                raise NoBracketError("the lattice found no spread in the losses that matter")
+            self._aim_tilt()
+            if known is not None or abs(self.rough_log_delta - level) < 1.5:
+                break
+            low, high = (low, level) if self.rough_log_delta < level else (level, high)
+            # The rough delta is the next level, or, where that would not halve the range, its geometric middle.
+            if low < self.rough_log_delta < high and abs(self.rough_log_delta - level) < (high - low) / 2:
+                level = self.rough_log_delta
+            else:
+                level = -math.sqrt(low * min(high, -1.0))
+
+    def _take_bulk_out(self, epsilon):
+        """Choose the split: the largest one below which all rounds together count for nothing.
+
+        epsilon : about, or None.
+
+        What is left when the runs without a loss above it are taken out is smaller than the
+        whole by orders of magnitude where records are hardly ever sampled, and so is its rounding.
+        """
+        before = {name: getattr(self, name) for name in _CHOSEN}
+        epsilon = epsilon or self.losses.one_jump_epsilon(self.log_delta)
+        for share in _SPLITS if epsilon > 0 else ():
+            self.losses.split = share * epsilon
+            if not any(step.low < self.losses.split < step.high for step in self.losses.steps):
+                continue
+            # Large losses are so rare then that Chernoff's epsilon may be far too large: the tilt is that of this one.
+            self._aim_tilt(epsilon)
+            log_delta = self.log_delta if self.epsilon is None else self.rough_log_delta
+            tilts = self.c * np.geomspace(1, 240, 16)
+            bulk = min(self.losses.moments_up_to(t, self.losses.split)[0] - t * epsilon + log_kernel(t) for t in tilts)
+            if bulk < log_delta - self.margin - _ROOM:
+                if self.losses.moments_up_to(self.c, math.inf)[0] - self.losses.moments(self.c)[0] > _GAIN:
+                    return
+                break
+        self.__dict__.update(before)
+        self.losses.split = None
 
     def _aim_tilt(self, epsilon=None):
         """Saddle, spread, and a rough epsilon or log delta. epsilon : about that of log_delta, if it is known better."""
         epsilon = self.epsilon if epsilon is None else epsilon
         log_delta = self.log_delta if epsilon is None else None
-        self.c = c = saddle(self.moments, self.c, log_delta=log_delta, epsilon=epsilon)
+        self.c = c = saddle(self.losses.moments, self.c, log_delta=log_delta, epsilon=epsilon)
         if not c < _LARGEST_TILT:
             # What the cut has left never adds up to epsilon.
             self.c, self.rough_log_delta, self.rough_epsilon = _LARGEST_TILT, -math.inf, self.epsilon or 0.0
-            self.spread = self.reach
+            self.spread = self.losses.reach
             return
-        k, _, variance = self.moments(c)
+        k, _, variance = self.losses.moments(c)
         self.spread = math.sqrt(max(variance, 1e-300))
         if epsilon is None:
             self.rough_epsilon = (k - self.log_delta + log_kernel(c)) / c
@@ -210,8 +216,8 @@ class _Solver:
 
     def brackets(self, aim):
         """Yield (upper sum, lower sum): finer and finer until the cap; `aim`: the relative width wanted."""
-        rounds, aim = sum(s.rounds for s in self.steps), _FIRST_AIM * aim
-        self._choose_period()
+        rounds, aim = sum(s.rounds for s in self.losses.steps), _FIRST_AIM * aim
+        self.period, self.c, self.spread = _shortest_period(self.losses, self.c, self.rough_epsilon)
         size = max(abs(self.rough_epsilon), 0.1 * self.spread)
         # The two laws differ by c (1 + c) h^2 / 8 in the log moment of each round.
         wanted = math.sqrt(8 * aim * size / ((1 + self.c) * rounds)) if self.epsilon is None else (
@@ -219,19 +225,19 @@ class _Solver:
         )
         # The lower law needs cells well inside the bulk of the loss, or the bulk in one cell.
         bulk = min(
-            float(np.ptp(s.mixture.log_ratio(np.array([-1.0, 1.0])))) for s in self.steps
+            float(np.ptp(s.mixture.log_ratio(np.array([-1.0, 1.0])))) for s in self.losses.steps
         )
-        self.finest = self.reach / self.cells
+        self.finest = self.losses.reach / self.cells
         # Where a guess was known, a coarser grid has been tried before.
         first = self.finest if self.guessed else 4 * self.finest
-        self.h = max(min(self.reach / 3000, max(min(wanted, 0.2 * bulk), first)), self.finest)
+        self.h = max(min(self.losses.reach / 3000, max(min(wanted, 0.2 * bulk), first)), self.finest)
         answered = 0.0  # the step of the last answer
         for _ in range(6):
             try:
-                laws = [Law(s, self.h, self.c) for s in self.steps]
-                upper = Sum(laws, "upper", self.period, self._end_moment, self.split, self.points)
+                laws = [Law(s, self.h, self.c) for s in self.losses.steps]
+                upper = Sum(laws, "upper", self.period, self.losses.end_moment, self.losses.split, self.points)
                 empty = any(not law.lower.any() for law in laws)
-                lower = None if empty else Sum(laws, "lower", self.period, self._end_moment, self.split, self.points)
+                lower = None if empty else Sum(laws, "lower", self.period, self.losses.end_moment, self.losses.split, self.points)
             except TooLong:
                 longest = 1.02 * self.period / self.points
                 if self.finest >= longest:
@@ -256,43 +262,46 @@ class _Solver:
         """Choose the next step: the width falls like h^2; `ratio` = width / aim."""
         self.h = max(self.finest, self.h * min(0.5, 0.8 / math.sqrt(ratio)))
 
-    def _choose_period(self):
-        """The tilt, of those near the saddle, with the shortest period: just above it moments of rare large losses explode."""
-        # delta is at most 1: where the tilted mass is far above it, as beside an atom of the largest loss, rounding is all.
-        least = self.c * 2.0**-60
-        while self._moment(self.c) - self.c * self.rough_epsilon > _MOST_LOSS:
-            self.c /= 2
-            if self.c < least:
-                raise NoBracketError("the lattice has too many rounds: the rounding of their masses alone exceeds delta")
-        saddle_tilt, best = self.c, None
-        for share in _SHARES:
-            self.c = c = share * saddle_tilt
-            k, _, variance = self.moments(c)
-            self.spread, lead = math.sqrt(max(variance, 1e-300)), k - c * self.rough_epsilon
-            period = self._period()
-            if best is None:
-                best, most = (period, c, self.spread), lead + _MOST_LOSS
-            elif period < 0.8 * best[0] and lead < most:
-                best = period, c, self.spread
-            if best[0] < _SHORT * self.reach or c >= _LARGEST_TILT:
-                break
-        self.period, self.c, self.spread = best
+def _shortest_period(losses, c, epsilon):
+    """(period, tilt, spread), for the tilt c or one near it with a shorter period: just above c moments of rare large losses explode.
 
-    def _period(self):
-        """A period whose aliases are negligible, as short as possible."""
-        c, epsilon = self.c, self.rough_epsilon
-        if c >= _LARGEST_TILT:
-            return self.reach
-        lead = self._moment(c) - c * epsilon - math.log(max(self.spread * c * (1 + c), 1e-6))
-        best = None
-        for multiple in (8, 10, 12, 15, 20, 25, 30, 37, 45, 57, 70, 85, 100, 150, 250, 500, 1000, 3000, 10000):
-            period = multiple * self.spread
-            value = np.logaddexp(*(best_alias(self._end_moment, c, epsilon, period, s)[0] for s in (1, -1)))
-            if best is None or value < best[0] - 0.5:
-                best = value, period
-            if value < lead - 32:
-                break
-        return best[1]
+    epsilon : about.
+    """
+    # delta is at most 1: where the tilted mass is far above it, as beside an atom of the largest loss, rounding is all.
+    least = c * 2.0**-60
+    while losses.moments(c)[0] - c * epsilon > _MOST_LOSS:
+        c /= 2
+        if c < least:
+            raise NoBracketError("the lattice has too many rounds: the rounding of their masses alone exceeds delta")
+    saddle_tilt, best = c, None
+    for share in _SHARES:
+        c = share * saddle_tilt
+        k, _, variance = losses.moments(c)
+        spread, lead = math.sqrt(max(variance, 1e-300)), k - c * epsilon
+        period = _period(losses, c, spread, epsilon)
+        if best is None:
+            best, most = (period, c, spread), lead + _MOST_LOSS
+        elif period < 0.8 * best[0] and lead < most:
+            best = period, c, spread
+        if best[0] < _SHORT * losses.reach or c >= _LARGEST_TILT:
+            break
+    return best
+
+
+def _period(losses, c, spread, epsilon):
+    """A period whose aliases are negligible, as short as possible."""
+    if c >= _LARGEST_TILT:
+        return losses.reach
+    lead = losses.moments(c)[0] - c * epsilon - math.log(max(spread * c * (1 + c), 1e-6))
+    best = None
+    for multiple in (8, 10, 12, 15, 20, 25, 30, 37, 45, 57, 70, 85, 100, 150, 250, 500, 1000, 3000, 10000):
+        period = multiple * spread
+        value = np.logaddexp(*(best_alias(losses.end_moment, c, epsilon, period, s)[0] for s in (1, -1)))
+        if best is None or value < best[0] - 0.5:
+            best = value, period
+        if value < lead - 32:
+            break
+    return best[1]
 
 
 def _share_left(log_whole, log_bulk):
@@ -301,7 +310,10 @@ def _share_left(log_whole, log_bulk):
 
 
 @inside_floats()
-def side_log_delta(composition, epsilon, direction, relative_width=1e-7, cells=MOST_CELLS, points=MOST_POINTS, guess=None):
+def side_log_delta(
+    composition: list[tuple[Mixture, int]], epsilon: float, direction: str, relative_width: float = 1e-7,
+    cells: int = MOST_CELLS, points: int = MOST_POINTS, guess: float | None = None,
+) -> Bracket:
     """Bracket of log delta(epsilon) in one direction [A-5], [A-6], [A-7], [A-8]; composition of non-trivial pairs.
 
     relative_width : the relative width of delta aimed at. cells, points : most lattice points of one round, and of
@@ -343,7 +355,10 @@ def _log_delta_by(solver, epsilon, relative_width):
 
 
 @inside_floats()
-def side_epsilon(composition, delta, direction, relative_width=1e-7, cells=MOST_CELLS, points=MOST_POINTS, guess=None):
+def side_epsilon(
+    composition: list[tuple[Mixture, int]], delta: float, direction: str, relative_width: float = 1e-7,
+    cells: int = MOST_CELLS, points: int = MOST_POINTS, guess: float | None = None,
+) -> Bracket:
     """Bracket of the smallest epsilon >= 0 with delta(epsilon) <= delta, in one direction.
 
     relative_width : the relative width of epsilon aimed at. cells, points : as for `side_log_delta`. guess : about epsilon.

@@ -51,13 +51,12 @@ class Sum:
 
     def __init__(self, laws, side, period, rough_moment, split=None, points=MOST_POINTS):
         self.side, self.c, self.h, self.laws, self.split = side, laws[0].c, laws[0].h, laws, split
-        self.points = points
         self.size = fft.next_fast_len(max(int(math.ceil(period / self.h)), 16), real=True)
         self.period = self.size * self.h
         self.rough_moment, self._certified, self._left_out = rough_moment, {}, []
         self.log_moment = self.origin = self.moment_error = 0.0
         self.log_infinite = -math.inf
-        self.rows = []
+        rows = []
         for law in laws:
             masses, rounds = getattr(law, side), law.step.rounds
             total = float(masses.sum())
@@ -68,114 +67,20 @@ class Sum:
             # Centred at the mean, so that the phase of a high power stays small.
             centre = int(round(float(np.arange(len(masses)) @ masses)))
             error = rounding(law, self.size)
-            self.rows.append((masses, centre, rounds, error))
+            rows.append((masses, centre, rounds, error))
             self.origin += rounds * (law.offset + self.h * (law.first + centre))
             self.moment_error += rounds * error
             self.log_infinite = np.logaddexp(self.log_infinite, law.log_infinite + math.log(rounds))
         self.moment_error += 4 * EPS * abs(self.log_moment)
-        frequencies, power = self._spectrum() if split is None else self._split_spectrum()
+        if split is None:
+            frequencies, power, self.mass_error = _spectrum(rows, self.size, points)
+        else:
+            cuts = [law.index_above(split) for law in laws]
+            frequencies, power, self.mass_error = _split_spectrum(rows, cuts, self.size, points)
         self.mass_error += 8 * EPS * math.log2(self.size) * 2 * float(np.abs(power).sum()) / self.size
+        del rows
         kind = _Series if len(frequencies) <= _SERIES else _Masses
         self.values = kind(frequencies, power, self.size, self.c, self.h)
-        del self.rows
-
-    def _spectrum(self):
-        """(frequencies, product of the transforms at them) where it matters; sets `mass_error`."""
-        size, half = self.size, self.size // 2 + 1
-        count = self._band_width() if size > _FOLD else half
-        band = size > _FOLD and count <= _BAND
-        if size > self.points and not band:
-            raise TooLong(f"the lattice needs {size} points")
-        count = count if band else half
-        frequencies = np.arange(count, dtype=np.int32)
-        # A computed modulus m is off by e at most, its power by (m + e)^T - m^T; excess = T log(1 + e / m).
-        log_power, angle, excess = np.zeros((3, count))
-        left_out = 0.0
-        for masses, centre, rounds, error in self.rows:
-            if band:
-                transform = _low_band(masses, centre, size, frequencies)
-            else:
-                transform = fft.rfft(_wrapped(masses, centre, size), overwrite_x=True)
-                if len(frequencies) < half:
-                    transform = transform[frequencies]
-            for low in range(0, len(frequencies), _BLOCK):
-                part = slice(low, low + _BLOCK)
-                values = transform[part]
-                modulus = np.maximum(np.abs(values), 1e-300)
-                log_power[part] += rounds * np.log(modulus)
-                excess[part] += rounds * np.log1p(error / modulus)
-                angle[part] += rounds * np.angle(values)
-            del transform, values
-            live = log_power > _DEAD
-            if not live.all():
-                # The factors to come are at most 1, up to rounding.
-                left_out += 1.01 * float(np.exp((log_power + excess)[~live]).sum())
-                frequencies, log_power, angle, excess = (
-                    array[live] for array in (frequencies, log_power, angle, excess)
-                )
-        # Error of every mass: the mean over frequencies, those left out included.
-        error = np.exp(log_power + excess) @ -np.expm1(-excess)
-        self.mass_error = 2 * (float(error) + left_out) / size + (math.exp(_DEAD / 2) if band else 0.0)
-        power = np.exp(log_power, out=log_power)
-        product = np.empty(len(power), complex)
-        np.cos(angle, out=product.real)
-        np.sin(angle, out=product.imag)
-        product *= power
-        return frequencies, product
-
-    def _split_spectrum(self):
-        """The same for the runs in which some round loses more than `split` [A-8]: prod (B + X)^T - prod B^T, where
-        B is the transform of the losses up to `split` and X that of the others.
-
-        That is a sum of products with positive coefficients, each with a factor X. So if B and X are off by b and x at
-        most, it is off by F (sum T x / m + s sum T b / m) at most: m = |B| + |X| + b + x, F = prod m^T, and s, the
-        largest of 1 - prod (|B| / m)^T, is at most 1 and at most sum T (|X| + x) / (|B| + |X|).
-        """
-        size, half = self.size, self.size // 2 + 1
-        if size > self.points:
-            raise TooLong(f"the lattice needs {size} points")
-        log_base, growth = np.zeros((2, half), complex)
-        log_most, share, small, large = np.zeros((4, half))
-        for (masses, centre, rounds, error), law in zip(self.rows, self.laws):
-            at, bulk, tail = law.index_above(self.split), masses.copy(), masses.copy()
-            bulk[at:], tail[:at] = 0.0, 0.0
-            b = fft.rfft(_wrapped(bulk, centre, size), overwrite_x=True)
-            x = fft.rfft(_wrapped(tail, centre, size), overwrite_x=True)
-            off_b, off_x = error * float(bulk.sum()), error * float(tail.sum())
-            size_x = np.abs(x)
-            most = np.abs(b) + size_x
-            share += np.minimum(rounds * (size_x + off_x) / np.maximum(most, 1e-300), rounds)
-            most += off_b + off_x
-            log_most += rounds * np.log(most)
-            small += rounds * off_x / most
-            large += rounds * off_b / most
-            whole = b + x
-            for array in (b, whole):
-                array[np.abs(array) < 1e-200] = 1e-200  # far below the error
-            log_b, near = np.log(b), np.abs(x) < 0.5 * np.abs(b)
-            ratio = np.where(near, x, 0.0) / b
-            growth += rounds * np.where(near, complex_log1p(ratio.real, ratio.imag), np.log(whole) - log_b)
-            log_base += rounds * log_b
-        # Far growth needs no expm1, and would overflow there.
-        far = growth.real > 1
-        power = np.exp(log_base + np.where(far, growth, 0.0)) * np.where(far, 1.0, np.expm1(np.where(far, 0.0, growth)))
-        power[far] -= np.exp(log_base[far])
-        error = np.exp(log_most) * (small + np.minimum(share, 1.0) * large)
-        self.mass_error = 2 * float(error.sum()) / size
-        return np.arange(half, dtype=np.int32), power
-
-    def _band_width(self):
-        """How many low frequencies have to be computed for |phi| < e^{_DEAD / 2} at all others."""
-        log_bound, gap = np.zeros(_FOLD // 2), 2 * math.pi / _FOLD
-        for masses, centre, rounds, error in self.rows:
-            square = (np.abs(fft.rfft(_wrapped(masses, centre, _FOLD), overwrite_x=True)) + error) ** 2
-            places = np.arange(len(masses)) - centre
-            variance = float((places * places) @ masses)  # around `centre`: at least the variance
-            between = np.maximum(square[1:], square[:-1]) + gap * gap / 4 * variance
-            log_bound += rounds / 2 * np.log(np.minimum(between, 1.0))
-        alive = np.flatnonzero(log_bound > _DEAD / 2)
-        last = int(alive[-1]) + 1 if len(alive) else 0
-        return min(int(math.ceil(last * (self.size / _FOLD))) + 2, self.size // 2 + 1)
 
     def log_bound(self, epsilon):
         """log of the bound on delta(epsilon); -inf where the lower bound is empty."""
@@ -233,6 +138,110 @@ class Sum:
             exact = lambda tilt: self._certified[tilt]
             ends.append(best_alias(exact, self.c, epsilon, self.period, side, [tilt])[0])
         return float(np.logaddexp(*ends))
+
+
+def _spectrum(rows, size, points):
+    """(frequencies, product of the transforms at them, error of every mass) where it matters.
+
+    rows : list of (masses, their centre, rounds, error). points : most that are transformed in full.
+    """
+    half = size // 2 + 1
+    count = _band_width(rows, size) if size > _FOLD else half
+    band = size > _FOLD and count <= _BAND
+    if size > points and not band:
+        raise TooLong(f"the lattice needs {size} points")
+    count = count if band else half
+    frequencies = np.arange(count, dtype=np.int32)
+    # A computed modulus m is off by e at most, its power by (m + e)^T - m^T; excess = T log(1 + e / m).
+    log_power, angle, excess = np.zeros((3, count))
+    left_out = 0.0
+    for masses, centre, rounds, error in rows:
+        if band:
+            transform = _low_band(masses, centre, size, frequencies)
+        else:
+            transform = fft.rfft(_wrapped(masses, centre, size), overwrite_x=True)
+            if len(frequencies) < half:
+                transform = transform[frequencies]
+        for low in range(0, len(frequencies), _BLOCK):
+            part = slice(low, low + _BLOCK)
+            values = transform[part]
+            modulus = np.maximum(np.abs(values), 1e-300)
+            log_power[part] += rounds * np.log(modulus)
+            excess[part] += rounds * np.log1p(error / modulus)
+            angle[part] += rounds * np.angle(values)
+        del transform, values
+        live = log_power > _DEAD
+        if not live.all():
+            # The factors to come are at most 1, up to rounding.
+            left_out += 1.01 * float(np.exp((log_power + excess)[~live]).sum())
+            frequencies, log_power, angle, excess = (
+                array[live] for array in (frequencies, log_power, angle, excess)
+            )
+    # Error of every mass: the mean over frequencies, those left out included.
+    error = np.exp(log_power + excess) @ -np.expm1(-excess)
+    mass_error = 2 * (float(error) + left_out) / size + (math.exp(_DEAD / 2) if band else 0.0)
+    power = np.exp(log_power, out=log_power)
+    product = np.empty(len(power), complex)
+    np.cos(angle, out=product.real)
+    np.sin(angle, out=product.imag)
+    product *= power
+    return frequencies, product, mass_error
+
+
+def _split_spectrum(rows, cuts, size, points):
+    """The same for the runs in which some round loses more than the split [A-8]: prod (B + X)^T - prod B^T, where
+    B is the transform of the losses up to the split and X that of the others.
+
+    That is a sum of products with positive coefficients, each with a factor X. So if B and X are off by b and x at
+    most, it is off by F (sum T x / m + s sum T b / m) at most: m = |B| + |X| + b + x, F = prod m^T, and s, the
+    largest of 1 - prod (|B| / m)^T, is at most 1 and at most sum T (|X| + x) / (|B| + |X|).
+    cuts : of each row, the first of its masses above the split.
+    """
+    half = size // 2 + 1
+    if size > points:
+        raise TooLong(f"the lattice needs {size} points")
+    log_base, growth = np.zeros((2, half), complex)
+    log_most, share, small, large = np.zeros((4, half))
+    for (masses, centre, rounds, error), at in zip(rows, cuts):
+        bulk, tail = masses.copy(), masses.copy()
+        bulk[at:], tail[:at] = 0.0, 0.0
+        b = fft.rfft(_wrapped(bulk, centre, size), overwrite_x=True)
+        x = fft.rfft(_wrapped(tail, centre, size), overwrite_x=True)
+        off_b, off_x = error * float(bulk.sum()), error * float(tail.sum())
+        size_x = np.abs(x)
+        most = np.abs(b) + size_x
+        share += np.minimum(rounds * (size_x + off_x) / np.maximum(most, 1e-300), rounds)
+        most += off_b + off_x
+        log_most += rounds * np.log(most)
+        small += rounds * off_x / most
+        large += rounds * off_b / most
+        whole = b + x
+        for array in (b, whole):
+            array[np.abs(array) < 1e-200] = 1e-200  # far below the error
+        log_b, near = np.log(b), np.abs(x) < 0.5 * np.abs(b)
+        ratio = np.where(near, x, 0.0) / b
+        growth += rounds * np.where(near, complex_log1p(ratio.real, ratio.imag), np.log(whole) - log_b)
+        log_base += rounds * log_b
+    # Far growth needs no expm1, and would overflow there.
+    far = growth.real > 1
+    power = np.exp(log_base + np.where(far, growth, 0.0)) * np.where(far, 1.0, np.expm1(np.where(far, 0.0, growth)))
+    power[far] -= np.exp(log_base[far])
+    error = np.exp(log_most) * (small + np.minimum(share, 1.0) * large)
+    return np.arange(half, dtype=np.int32), power, 2 * float(error.sum()) / size
+
+
+def _band_width(rows, size):
+    """How many low frequencies have to be computed for |phi| < e^{_DEAD / 2} at all others."""
+    log_bound, gap = np.zeros(_FOLD // 2), 2 * math.pi / _FOLD
+    for masses, centre, rounds, error in rows:
+        square = (np.abs(fft.rfft(_wrapped(masses, centre, _FOLD), overwrite_x=True)) + error) ** 2
+        places = np.arange(len(masses)) - centre
+        variance = float((places * places) @ masses)  # around `centre`: at least the variance
+        between = np.maximum(square[1:], square[:-1]) + gap * gap / 4 * variance
+        log_bound += rounds / 2 * np.log(np.minimum(between, 1.0))
+    alive = np.flatnonzero(log_bound > _DEAD / 2)
+    last = int(alive[-1]) + 1 if len(alive) else 0
+    return min(int(math.ceil(last * (size / _FOLD))) + 2, size // 2 + 1)
 
 
 def best_alias(moment, c, epsilon, period, side, tilts=None):

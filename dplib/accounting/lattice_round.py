@@ -112,25 +112,6 @@ class Step:
         square += np.abs(log_ratio)
         return log_ratio, base, square
 
-    def offset(self, h):
-        """Lattice offset: where much of the mass lies in one cell, the cell's own barycentre.
-
-        Such a cell, merged, then misses its lattice point by nothing.
-        """
-        mixture = self.mixture
-        offset = self.sign * float(mixture.log_ratio(np.zeros(1))[0])
-        for _ in range(40):
-            cell = np.array([offset - h / 2, offset + h / 2])
-            u = mixture.inverse_log_ratio(cell if self.sign > 0 else -cell[::-1])
-            q = special.ndtr(u[1]) - special.ndtr(u[0])
-            p = mixture.probabilities @ np.diff(special.ndtr(u[:, None] - mixture.shifts), axis=0)[0]
-            if min(p, q) < _MUCH:
-                return 0.0
-            last, offset = offset, self.sign * math.log(p / q)
-            if abs(offset - last) < 1e-14 * h:
-                break
-        return offset
-
     def panels(self, h, offset):
         """Yield integration panels, in parts: (their edges, rate of the integrand on each).
 
@@ -190,7 +171,7 @@ class Law:
         if not (1 + c) * h < 600:
             raise NoBracketError("the lattice is too coarse for its tilt")
         self.step, self.h, self.c = step, h, c
-        self.offset = offset = step.offset(h)
+        self.offset = offset = _offset(step.mixture, step.sign, h)
         self.first = math.floor((step.low - offset) / h) - 2
         size = math.ceil((step.high - offset) / h) + 3 - self.first
         self._integrate(size)
@@ -297,6 +278,25 @@ class Law:
         logs = (c - self.c) * (self.offset + self.h * (self.first + alive))
         top = logs.max()
         return float(top + math.log(np.exp(logs - top) @ masses[alive]) + self.scale)
+
+
+def _offset(mixture, sign, h):
+    """Lattice offset: where much of the mass lies in one cell, the cell's own barycentre.
+
+    Such a cell, merged, then misses its lattice point by nothing.
+    """
+    offset = sign * float(mixture.log_ratio(np.zeros(1))[0])
+    for _ in range(40):
+        cell = np.array([offset - h / 2, offset + h / 2])
+        u = mixture.inverse_log_ratio(cell if sign > 0 else -cell[::-1])
+        q = special.ndtr(u[1]) - special.ndtr(u[0])
+        p = mixture.probabilities @ np.diff(special.ndtr(u[:, None] - mixture.shifts), axis=0)[0]
+        if min(p, q) < _MUCH:
+            return 0.0
+        last, offset = offset, sign * math.log(p / q)
+        if abs(offset - last) < 1e-14 * h:
+            break
+    return offset
 
 
 def repair(merged, miss, h, c, reach=1.0):

@@ -9,25 +9,31 @@ without a lower one. A Renyi curve is a callable: order -> float >= 0 or Bracket
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import mixtures
 from .._base import validate as check
-from .._base.lazy_scipy import optimize, special
-from .._base.weights import log_choose
-from ..mixtures import EPS, Mixture, log_sum_exp
+from .._base.lazy_scipy import optimize
+from .._base.validate import Direction
+from ..mixtures import EPS, Mixture
 from ..results import Bracket, NoBracketError, UpperBound
 from .renyi_moments import Moments, log_convex, log_e2
+from .zhu_wang import integer_moment
 
+Conversion = Literal["improved", "classic"]
 CONVERSIONS = ("improved", "classic")
+Curve = Callable[[float], float | Bracket]
 _LARGEST_ORDER = 1e9
 
 
 # --------------------------------------------------------------- divergences
 
 
-def divergence(mixture, order, direction="both"):
+def divergence(mixture: Mixture, order: ArrayLike, direction: Direction = "both") -> Bracket | list[Bracket]:
     """Bracket of the Renyi divergence of a mixture pair [ZW-2].
 
     Parameters
@@ -48,7 +54,9 @@ def divergence(mixture, order, direction="both"):
     return brackets[0] if single else brackets
 
 
-def subsampled_gaussian(order, noise_multiplier, sampling_probability, direction="both"):
+def subsampled_gaussian(
+    order: ArrayLike, noise_multiplier: float, sampling_probability: float, direction: Direction = "both"
+) -> Bracket | list[Bracket]:
     """`divergence` of the Poisson-subsampled Gaussian mechanism, one record [ZW-4].
 
     noise_multiplier : sigma > 0. sampling_probability : q in [0, 1].
@@ -68,7 +76,7 @@ def subsampled_gaussian(order, noise_multiplier, sampling_probability, direction
     return divergence(mixtures.binomial(1, q, sigma), order, direction)
 
 
-def gaussian(order, noise_multiplier):
+def gaussian(order: ArrayLike, noise_multiplier: float) -> float | np.ndarray:
     """order / (2 sigma^2): the Gaussian mechanism of sensitivity 1 [ZW-4].
 
     order : above 1, number or array. Both directions are equal.
@@ -78,7 +86,7 @@ def gaussian(order, noise_multiplier):
     return _like(orders / sigma / sigma / 2, scalar)
 
 
-def laplace(order, scale):
+def laplace(order: ArrayLike, scale: float) -> float | np.ndarray:
     """Renyi divergence of the Laplace mechanism of sensitivity 1 [ZW-3].
 
     order : above 1, number or array. scale : b > 0 of the noise. Both directions are equal.
@@ -93,7 +101,7 @@ def laplace(order, scale):
     return _like(np.logaddexp(0, logs) / s, scalar)
 
 
-def randomized_response(order, probability):
+def randomized_response(order: ArrayLike, probability: float) -> float | np.ndarray:
     """Renyi divergence of randomised response on one bit.
 
     order : above 1, number or array. probability : of the truth, in (0, 1).
@@ -113,7 +121,9 @@ def randomized_response(order, probability):
 # --------------------------------------------- subsampling any mechanism
 
 
-def zhu_wang(order, epsilon_of_order, sampling_probability, constant=1):
+def zhu_wang(
+    order: ArrayLike, epsilon_of_order: Curve, sampling_probability: float, constant: float = 1
+) -> float | np.ndarray:
     """Upper bound on the Renyi divergence of a Poisson-subsampled mechanism [ZW-1], [ZW-3].
 
     Parameters
@@ -139,7 +149,7 @@ def zhu_wang(order, epsilon_of_order, sampling_probability, constant=1):
     lower = [max(2, math.floor(x)) for x in orders]
     upper = [max(2, math.ceil(x)) for x in orders]
     epsilons = _integer_orders(epsilon_of_order, upper[-1])
-    moment = {n: _zhu_wang_moment(n, epsilons, gamma, constant) for n in {*lower, *upper}}
+    moment = {n: integer_moment(n, epsilons, gamma, constant) for n in {*lower, *upper}}
     values = []
     for x, low, high in zip(orders, lower, upper):
         part = x - low if high > low else 0.0
@@ -164,53 +174,19 @@ def _integer_orders(epsilon_of_order, top):
     return array
 
 
-def _zhu_wang_moment(n, epsilons, gamma, constant):
-    """(n - 1) F_c(n) for an integer n >= 2."""
-    if gamma == 0:
-        return 0.0
-    l = np.arange(2.0, n + 1)
-    exponent = (l - 1) * epsilons[: n - 1]
-    log_c = np.where(l > 2, math.log(constant), 0.0)
-    # log(c e^x - 1) = x + log c + log(1 - e^{-x - log c})
-    with np.errstate(divide="ignore"):
-        term = exponent + log_c + np.log(-np.expm1(-exponent - log_c))
-    size = exponent + log_c
-    if gamma == 1:
-        terms = np.where(l == n, term, -np.inf)
-    else:
-        hits, misses = l * math.log(gamma), (n - l) * math.log1p(-gamma)
-        choose, choose_size = _log_choose(n)
-        terms = choose[2:] + hits + misses + term
-        size = size + choose_size[2:] - hits - misses
-    value = float(log_sum_exp(terms))
-    if value == -math.inf:
-        return 0.0
-    # Rounded upwards, with every part that was rounded: an upper bound stays one.
-    pad = EPS * (8 + 4 * float(size[terms > value - 40].max()))
-    return float(np.logaddexp(0.0, value + pad))
-
-
-def _log_choose(n):
-    """(log C(n, j) for j = 0..n, the size of what was rounded)."""
-    if n <= 1000:
-        exact = log_choose(n)
-        return exact, exact
-    j = np.arange(n + 1.0)
-    parts = special.gammaln(j + 1) + special.gammaln(n - j + 1)
-    return special.gammaln(n + 1) - parts, special.gammaln(n + 1) + parts
-
-
 # ------------------------------------------------------------------- curves
 
 
-def mixture_curve(mixture, direction="both"):
+def mixture_curve(mixture: Mixture, direction: Direction = "both") -> Callable[[float], Bracket]:
     """The Renyi curve of one mixture pair: order -> Bracket. Calls share the loss."""
     if not isinstance(mixture, Mixture):
         raise TypeError(f"mixture must be a Mixture; got {mixture!r}")
     return composition_curve([(mixture, 1)], direction)
 
 
-def composition_curve(parts, direction="both"):
+def composition_curve(
+    parts: Iterable[tuple[Mixture, int]], direction: Direction = "both"
+) -> Callable[[float], Bracket]:
     """The Renyi curve of a composition: order -> Bracket.
 
     parts : list of (Mixture, rounds), rounds >= 1. direction : "remove", "add" or
@@ -229,7 +205,7 @@ def composition_curve(parts, direction="both"):
     return curve
 
 
-def compose(parts):
+def compose(parts: Iterable[tuple[Curve, int]]) -> Curve:
     """The Renyi curve of a composition: divergences at one order add up.
 
     parts : list of (curve, rounds), rounds >= 1. Returns a curve; its values are
@@ -261,7 +237,9 @@ def _total(values):
 # -------------------------------------------------------------- conversions
 
 
-def to_epsilon(curve, delta, *, rounds=1, conversion="improved", orders=None) -> UpperBound:
+def to_epsilon(
+    curve: Curve, delta: float, *, rounds: int = 1, conversion: Conversion = "improved", orders: ArrayLike | None = None
+) -> UpperBound:
     """Upper bound on epsilon at `delta`, from the best order of a Renyi curve [ZW-6].
 
     Parameters
@@ -288,7 +266,9 @@ def to_epsilon(curve, delta, *, rounds=1, conversion="improved", orders=None) ->
     return UpperBound(max(value, 0.0), "Renyi", order)
 
 
-def to_delta(curve, epsilon, *, rounds=1, conversion="improved", orders=None) -> UpperBound:
+def to_delta(
+    curve: Curve, epsilon: float, *, rounds: int = 1, conversion: Conversion = "improved", orders: ArrayLike | None = None
+) -> UpperBound:
     """Upper bound on delta at `epsilon` >= 0, from the best order of a Renyi curve [ZW-6].
 
     "classic": exp((order - 1)(D - epsilon)); "improved": that, times
@@ -299,7 +279,9 @@ def to_delta(curve, epsilon, *, rounds=1, conversion="improved", orders=None) ->
     return UpperBound(upper, "Renyi", order)
 
 
-def log_delta(curve, epsilon, rounds=1, conversion="improved", orders=None):
+def log_delta(
+    curve: Curve, epsilon: float, rounds: int = 1, conversion: Conversion = "improved", orders: ArrayLike | None = None
+) -> tuple[float, float]:
     """(log of `to_delta`'s upper bound, its order), for values below the smallest float [ZW-6]."""
     epsilon = check.epsilon(epsilon)
 

@@ -62,7 +62,7 @@ class Moments:
             bracket = self._one_component(order, s)
             if bracket is not None:
                 return bracket
-        low, high = _Quadrature(self, s, sign).log_bounds()
+        low, high = _Integral(self, s, sign).log_bounds()
         low, high = (_log1p_exp(x, s) for x in (low, high))
         if not high < math.inf:
             raise NoBracketError(f"the Renyi divergence leaves the range of floats at order {order:g}")
@@ -123,8 +123,8 @@ class Moments:
         return self._scan
 
 
-class _Quadrature:
-    """log J of one order and direction, J = E_Q[R^w - 1 - w (R - 1)]: value and bounds."""
+class _Integral:
+    """log J of one order and direction, J = E_Q[R^w - 1 - w (R - 1)]: where it lives, value and bounds."""
 
     def __init__(self, side, s, sign):
         self.side, self.s, self.sign = side, s, sign
@@ -144,13 +144,13 @@ class _Quadrature:
             largest = self.peak - 0.5 * math.log(1 + s * side.variance) - 0.5
         # A rough value: it only chooses window and step.
         u, t, _ = side.scan()
-        self.rough = float(log_sum_exp(self._log_terms(u, t))) - math.log(2)
+        self.rough = float(log_sum_exp(self.log_terms(u, t))) - math.log(2)
         if largest > 1:
             self.rough = max(self.rough, largest - 0.5)
         if not math.isfinite(self.rough):
             raise NoBracketError(f"the Renyi divergence leaves the range of floats at order {1 + s:g}")
 
-    def _log_terms(self, u, t):
+    def log_terms(self, u, t):
         """log of phi (R^w - 1 - w (R - 1)) at nodes u with log-ratio t."""
         terms = log_convex(self.sign * t, self.s) - u * u / 2 - LOG_SQRT_2PI
         return terms + t if self.sign > 0 else terms
@@ -160,17 +160,15 @@ class _Quadrature:
         for _ in range(10):
             low, high = self._window(_AIM + extra)
             level = max(level or 0, self._level())
-            u, t, m = self.side.grid(level, low, high)
-            self.step = 2.0 ** (-level / 2)
-            log_terms = self._log_terms(u, t)
-            log_sum = float(log_sum_exp(log_terms)) + math.log(self.step)
+            rule = _Quadrature(self, level, low, high)
+            log_sum = rule.log_sum
             if not math.isfinite(log_sum):
                 break
-            outside = self._log_outside(u, t, m) - log_sum
-            strip, needed = self._log_strip(u, t, m, log_sum)
+            outside = rule.log_outside() - log_sum
+            strip, needed = rule.log_strip()
             strip -= log_sum
             if max(outside, strip) < -_AIM + 2:
-                rounding = self._rounding(u, t, m, log_terms, log_sum)
+                rounding = rule.rounding()
                 low = log_sum + math.log1p(-math.exp(strip)) - rounding
                 return low, log_sum + math.log1p(math.exp(strip) + math.exp(outside)) + rounding
             self.rough = log_sum
@@ -230,20 +228,30 @@ class _Quadrature:
         step = min(2 * math.pi * a / (curvature * a * a / 2 + need), math.pi * math.sqrt(2 / max(gauss, 1.0)), 1.0)
         return _level_of(step)
 
-    # -- how far off
+class _Quadrature:
+    """The trapezoid rule for one `_Integral` on the grid of one level: its sum, and how far that is off."""
 
-    def _log_outside(self, u, t, m):
+    def __init__(self, integral, level, low, high):
+        self.integral, self.side = integral, integral.side
+        self.s, self.w, self.sign = integral.s, integral.w, integral.sign
+        self.u, self.t, self.m = self.side.grid(level, low, high)
+        self.step = 2.0 ** (-level / 2)
+        self.log_terms = integral.log_terms(self.u, self.t)
+        self.log_sum = float(log_sum_exp(self.log_terms)) + math.log(self.step)
+
+    def log_outside(self):
         """log of a bound on the terms at the nodes left out; they are positive."""
-        low, high = u[0], u[-1]
-        tails = np.logaddexp(special.log_ndtr(low - self.centres), special.log_ndtr(self.centres - high))
+        low, high = self.u[0], self.u[-1]
+        tails = np.logaddexp(special.log_ndtr(low - self.integral.centres), special.log_ndtr(self.integral.centres - high))
         # A Gaussian's nodes on one side: at most its tail, and 0.4 step where its centre is there.
-        parts = [float(log_sum_exp(self.heights + tails)) + math.log1p(0.8 * self.step)]
+        parts = [float(log_sum_exp(self.integral.heights + tails)) + math.log1p(0.8 * self.step)]
         if self.sign < 0:
-            parts += self._log_tails(u, t, m)
+            parts += self._log_tails()
         return float(np.logaddexp.reduce(parts))
 
-    def _log_tails(self, u, t, m):
+    def _log_tails(self):
         """log of bounds on int phi R^w, w < 0, left and right of the nodes: log-concave."""
+        u, t, m = self.u, self.t, self.m
         drift = self.w * m - u
         logs = self.w * t - u * u / 2 - LOG_SQRT_2PI
         return [
@@ -251,9 +259,9 @@ class _Quadrature:
             for i, slope in ((0, drift[0]), (-1, -drift[-1]))
         ]
 
-    def _log_strip(self, u, t, m, log_sum):
+    def log_strip(self):
         """(log of the bound on the trapezoid rule's error, a level that should do)."""
-        h, w, side = self.step, self.w, self.side
+        h, w, side, log_sum = self.step, self.w, self.side, self.log_sum
         gauss = math.log(2.1 * (2 * abs(w) + 1)) - 2 * (math.pi / h) ** 2
         limit = 0.99 * math.sqrt(2 / side.variance)
         if w > 0:
@@ -261,7 +269,7 @@ class _Quadrature:
             lines = a * a / 2 + float(np.logaddexp(0.0, log_sum)) + 0.01
         else:
             a = min(limit, 12.0) * 2.0 ** (-0.5 * np.arange(4 + math.ceil(math.log2(1 + self.s))))
-            lines = self._log_lines(u, t, m, a)
+            lines = self._log_lines(a)
         exponent = 2 * math.pi * a / h
         error = math.log(2) + lines - exponent - np.log(-np.expm1(-exponent))
         # exponent >= lines - target would be enough.
@@ -271,7 +279,7 @@ class _Quadrature:
         step = min(step, math.pi * math.sqrt(2 / max(gauss + 2 * (math.pi / h) ** 2 - target, 1.0)))
         return float(np.logaddexp(error.min(), gauss)), _level_of(step)
 
-    def _log_lines(self, u, t, m, a):
+    def _log_lines(self, a):
         """log of bounds on int |phi R^w|(u + ia) du, w < 0, for each a.
 
         |R(u+ia)| >= R(u) (1 - k), k = a^2 / 2 Var(a_J | u). The posterior variance is at
@@ -279,7 +287,7 @@ class _Quadrature:
         most e^(span * step) times the mean slope of m. On a cell the log of the concave real
         weight exceeds the larger end by at most step^2 / 8 times its largest second derivative.
         """
-        h, s, side = self.step, self.s, self.side
+        h, s, side, u, t, m = self.step, self.s, self.side, self.u, self.t, self.m
         span, spare = side.top - side.bottom, 16 * EPS * side.top
         local = np.minimum(side.variance, (side.top - m[:-1]) * (m[1:] - side.bottom) + spare * side.top)
         if span * h < 3:
@@ -288,7 +296,7 @@ class _Quadrature:
         cells = np.maximum(weights[:-1], weights[1:]) + h * h / 8 * (1 + s * local) + math.log(h)
         first = min(side.variance, span * (m[0] - side.bottom) + spare * side.top)
         local = np.concatenate([[first], local, [side.variance]])
-        left, right = self._log_tails(u, t, m)
+        left, right = self._log_tails()
         cells = np.concatenate([[left], cells, [right]])
         together = max(1, 100_000 // len(cells))  # lines held at once
         sums = []
@@ -297,9 +305,10 @@ class _Quadrature:
             sums.append(log_sum_exp(cells - s * np.log1p(-k)))
         return a * a / 2 + np.concatenate(sums)
 
-    def _rounding(self, u, t, m, log_terms, log_sum):
+    def rounding(self):
         """Allowance for the rounding error of log J."""
-        side, size = self.side, np.abs(t)
+        side, u, t, m = self.side, self.u, self.t, self.m
+        log_terms, log_sum, size = self.log_terms, self.log_sum, np.abs(t)
         mixture = side.mixture
         weights = np.exp(log_terms - log_sum) * self.step
         positive = float(mixture.probabilities[side.shifts > 0].sum())

@@ -18,19 +18,42 @@ import numpy as np
 
 from .._base.lazy_scipy import optimize, special
 from ..mixtures import EPS, log_sum_exp
-from ..results import NoBracketError
+from ..results import Bracket, NoBracketError
 from . import contour, lattice, renyi
 from .chernoff import log_kernel
-from .floats import inside_floats
+from .floats import inside_floats, outward_exp
 from .lattice_composition import rounding
 from .lattice_round import Law
 
 _CELLS = 2000  # of the Chernoff law, and of the partition of one round
 _LARGEST_STEP = 300.0  # of the Chernoff law: (1 + c) h
 _LARGEST_TILT = 1e6
+_LOG_SMALLEST = -745.0  # log of the smallest float
+LOG_CERTAIN = -14.0  # log of a 1 - delta that is no practical one
 _SMALL = -60.0  # log of a delta that needs no better bound
 _TERMS = 1_000_000  # cells times components held at once
 _ROUNDING = 1e-12  # of one round's log int P^{1-t} Q^t
+
+
+def at_a_glance(parts, epsilon, direction, rough):
+    """The bracket in a millisecond where delta is below the smallest float, or hardly differs from 1; else None."""
+    try:
+        with inside_floats():
+            if rough < _LOG_SMALLEST and renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
+                return Bracket(0.0, 5e-324, "Chernoff")
+            if rough > -1 and (miss := log_miss(parts, epsilon, direction)) < LOG_CERTAIN:
+                return Bracket(math.nextafter(-math.expm1(miss), 0.0), 1.0, "Chernoff")
+    except (NoBracketError, ValueError):
+        pass
+    return None
+
+
+def bracket(parts, epsilon, direction):
+    """The bracket where no accountant closes: Chernoff's bound above, and below 0 or what is within a rounding of 1."""
+    upper = outward_exp(-math.inf, log_upper(parts, epsilon, direction))[1]
+    miss = log_miss(parts, epsilon, direction) if upper > 0.5 else 0.0
+    lower = max(math.nextafter(-math.expm1(miss), 0.0), 0.0)
+    return Bracket(min(lower, upper), upper, "Chernoff")
 
 
 def log_upper(parts, epsilon, direction, *, quick=False):
@@ -50,9 +73,9 @@ def log_upper(parts, epsilon, direction, *, quick=False):
 
 def _chernoff(parts, epsilon, direction):
     solver = lattice._Solver(parts, direction, epsilon=epsilon)
-    if sum(step.rounds * step.high for step in solver.steps) * (1 + 1e-12) <= epsilon:
+    if sum(step.rounds * step.high for step in solver.losses.steps) * (1 + 1e-12) <= epsilon:
         # What the cut has left never adds up to epsilon.
-        tails = [step.log_high_tail + math.log(step.rounds) for step in solver.steps]
+        tails = [step.log_high_tail + math.log(step.rounds) for step in solver.losses.steps]
         return float(np.logaddexp.reduce(tails)) + 1e-9
     log_moment, error, log_infinite = _moment(solver)
     log_finite = log_moment + error - solver.c * epsilon + log_kernel(solver.c)
@@ -125,12 +148,12 @@ def _renyi_epsilon(parts, delta, direction):
 
 def _moment(solver):
     """(log E e^{cL} of the upper law of all rounds, its rounding, log mass of what counts as infinite)."""
-    h = min(solver.reach / _CELLS, _LARGEST_STEP / (1 + solver.c))
-    if solver.reach / h > 100 * _CELLS:
+    h = min(solver.losses.reach / _CELLS, _LARGEST_STEP / (1 + solver.c))
+    if solver.losses.reach / h > 100 * _CELLS:
         raise NoBracketError("the loss spreads over too many steps")
     log_moment = error = 0.0
     log_infinite = -math.inf
-    for step in solver.steps:
+    for step in solver.losses.steps:
         law = Law(step, h, solver.c)
         log_moment += step.rounds * law.log_moment("upper", solver.c)
         error += step.rounds * rounding(law, 16)

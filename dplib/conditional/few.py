@@ -41,23 +41,21 @@ class Few:
     """
 
     def __init__(self, encoder, noise, p, b):
-        self.columns = -(-encoder.columns // b)
-        self.p, self.noise, self.encoder, self.b = b * p, noise, encoder, b
-
-    # -- both questions
+        self.counts = Counts(encoder, noise, p, b)
+        self.once = Once(self.counts)
 
     def delta(self, epsilon, direction):
         """(upper bound on delta, which one it is)."""
         counted = min(self._counted(accounting.delta, "delta", epsilon, direction) * (1 + _ROOM), 1.0)
-        return min((counted, "participations counted"), (self._once(epsilon), "one participation by moments"))
+        return min((counted, "participations counted"), (self.once.delta(epsilon), "one participation by moments"))
 
     def epsilon(self, delta, direction):
         """(upper bound on epsilon, which one it is)."""
         counted = self._smallest(delta, direction), "participations counted"
         high = min(counted[0], _LARGEST_EPSILON)
-        if high == 0 or not self._once(high) < delta:
+        if high == 0 or not self.once.delta(high) < delta:
             return counted
-        return _least_epsilon(self._once, delta, high), "one participation by moments"
+        return _least_epsilon(self.once.delta, delta, high), "one participation by moments"
 
     def _smallest(self, delta, direction):
         """The epsilon of the mixture; by its delta where the curve is so flat that rounding hides where it meets `delta`."""
@@ -70,13 +68,13 @@ class Few:
     def _counted(self, ask, question, target, direction):
         """The closed form of the mixture; where a number in it leaves the floats, its largest norm alone."""
         try:
-            upper = ask(self.mixture, target, direction, "contour").upper  # of one round: its closed form
+            upper = ask(self.counts.mixture, target, direction, "contour").upper  # of one round: its closed form
             if math.isfinite(upper):
                 return upper
         except (NoBracketError, ValueError):  # a bracket with an infinite end is refused by its type
             pass
         try:
-            largest = compose.Accounted([(self.mixture, 1)], direction, asked=False)
+            largest = compose.Accounted([(self.counts.mixture, 1)], direction, asked=False)
             upper = getattr(largest, question)(target)
             if math.isfinite(upper):
                 return upper
@@ -84,29 +82,35 @@ class Few:
             pass
         raise NoBracketError("so little noise, or so rare sampling, that a number left the range of floats")
 
-    # -- participations counted
+
+class Counts:
+    """How often a record takes part, and the norms and inner products of the columns that it may meet [M-few]."""
+
+    def __init__(self, encoder, noise, p, b):
+        self.columns = -(-encoder.columns // b)
+        self.p, self.noise, self.encoder, self.b = b * p, noise, encoder, b
 
     @cached_property
-    def _counts(self):
+    def number(self):
         """The number of participations N."""
         return binomial(self.columns, self.p, self.noise)
 
     @cached_property
     def mixture(self):
         """The scalar mixture of r_N [M-few]."""
-        counts = self._counts
+        counts = self.number
         return Mixture._from_logs(
-            self.noise, self._norms(counts.sensitivities), counts.log_probabilities, counts.log_probability_error
+            self.noise, self.norms(counts.sensitivities), counts.log_probabilities, counts.log_probability_error
         )
 
-    def _norms(self, counts):
+    def norms(self, counts):
         """r_k for whole numbers k: at least the norm of the sum of any k columns."""
-        most, k = len(self._first_norms) - 1, counts.astype(int)
+        most, k = len(self.first_norms) - 1, counts.astype(int)
         # The norm of a sum is at most the sum of the norms of its parts.
-        return np.where(k <= most, self._first_norms[np.minimum(k, most)], np.ceil(k / most) * self._first_norms[most])
+        return np.where(k <= most, self.first_norms[np.minimum(k, most)], np.ceil(k / most) * self.first_norms[most])
 
     @cached_property
-    def _first_norms(self):
+    def first_norms(self):
         """r_0 .. r_K."""
         most = min(self.columns, _LARGEST_COUNT)
         if isinstance(self.encoder, Toeplitz) or (isinstance(self.encoder, Tree) and self._is_even):
@@ -116,7 +120,7 @@ class Few:
             for lag in range(1, most):
                 squares[lag + 1 :] += 2 * (k[lag + 1 :] - lag) * gains[lag]
         else:
-            squares = np.max([_largest_sums(gram, most) for gram in self._grams], axis=0)
+            squares = np.max([_largest_sums(gram, most) for gram in self.grams], axis=0)
         return np.sqrt(np.maximum.accumulate(squares)) * _UP
 
     @property
@@ -137,7 +141,7 @@ class Few:
         return np.array([float(column[: n - lag] @ column[lag:]) for lag in range(0, self.b * most, self.b) if lag < n])
 
     @cached_property
-    def _grams(self):
+    def grams(self):
         """Inner products of the kept columns, for each group of records that may be the worst."""
         encoder, b = self.encoder, self.b
         gram = encoder.gram() * _UP
@@ -150,16 +154,21 @@ class Few:
             grams.append(np.pad(kept, (0, missing)))
         return grams
 
-    # -- one participation by its moments
 
-    def _once(self, epsilon):
+class Once:
+    """One participation by its moments [M-once]: the upper bound on delta, remove direction."""
+
+    def __init__(self, counts):
+        self.counts = counts
+
+    def delta(self, epsilon):
         """Upper bound on delta, remove direction [M-once]; at most 1."""
-        if epsilon > _LARGEST_EPSILON or not 0 < self.p < 1 or not self._moments:
+        if epsilon > _LARGEST_EPSILON or not 0 < self.counts.p < 1 or not self._moments:
             return 1.0
-        rounds, miss = self.columns, math.log1p(-self.p)
+        rounds, miss = self.counts.columns, math.log1p(-self.counts.p)
         # delta = E(R_1 + R_2 - t)_+ under Q, R_1 from single rounds and R_2 from larger sets.
         threshold = math.expm1(epsilon) - math.expm1(rounds * miss)
-        log_weight = math.log(self.p) + (rounds - 1) * miss
+        log_weight = math.log(self.counts.p) + (rounds - 1) * miss
         best = 1.0
         for share in _SHARES if self._log_several > -math.inf else (0.0,):
             several, left = self._several(share * threshold), threshold * (1 - share) * (1 - 1e-12)
@@ -175,14 +184,14 @@ class Few:
     @cached_property
     def _rest(self):
         """The mixture given that there are at least two participations."""
-        known = self._counts
+        known = self.counts.number
         logs = np.where(known.sensitivities >= 2, known.log_probabilities, -np.inf)
-        return Mixture._from_logs(self.noise, self._norms(known.sensitivities), logs, 2 * known.log_probability_error)
+        return Mixture._from_logs(self.counts.noise, self.counts.norms(known.sensitivities), logs, 2 * known.log_probability_error)
 
     @cached_property
     def _log_several(self):
         """log P[N >= 2]."""
-        known = self._counts
+        known = self.counts.number
         logs = known.log_probabilities[known.sensitivities >= 2]
         return float(np.logaddexp.reduce(logs)) + known.log_probability_error + 1e-12 if len(logs) else -math.inf
 
@@ -203,15 +212,15 @@ class Few:
     @cached_property
     def _moments(self):
         """List of (order k, log sum of e^{inner products} over k-tuples of rounds); empty for many rounds."""
-        if self.columns > _MOST_PAIRS or self.encoder.columns > 8 * _MOST_PAIRS:
+        if self.counts.columns > _MOST_PAIRS or self.counts.encoder.columns > 8 * _MOST_PAIRS:
             return []
-        if len(self._grams) > _GROUPS:
+        if len(self.counts.grams) > _GROUPS:
             return []
         found = {}
-        for gram in self._grams:
-            for order, log_sum in _tuple_sums(gram / self.noise**2):
+        for gram in self.counts.grams:
+            for order, log_sum in _tuple_sums(gram / self.counts.noise**2):
                 found.setdefault(order, []).append(log_sum)
-        return [(order, max(sums)) for order, sums in found.items() if len(sums) == len(self._grams)]
+        return [(order, max(sums)) for order, sums in found.items() if len(sums) == len(self.counts.grams)]
 
 
 def _least_epsilon(at, delta, high):

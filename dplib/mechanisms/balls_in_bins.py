@@ -9,15 +9,20 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
 
 from .. import balls_in_bins
 from .._base import validate as check
-from ..balls_in_bins import certified as _certified
-from ..balls_in_bins import exact as _exact_bins
-from ..balls_in_bins import gram as _bins
-from ..balls_in_bins import tuple_sampler
+from .._base.validate import Direction
+from ..balls_in_bins import certified, exact, tuple_sampler
+from ..balls_in_bins.gram import gram, gram_upper
+from ..matrices import Encoder
 from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd
+
+Method = Literal["auto", "exact", "estimate", "certificate"]
 
 METHODS = ("auto", "exact", "estimate", "certificate")
 FAILURE = 1e-9  # of a certificate, at most
@@ -66,34 +71,29 @@ class BallsInBins:
     'Bracket'
     """
 
-    encoder: object
+    encoder: Encoder
     noise_multiplier: float
     batches_per_epoch: int
     epochs: int
     non_adaptive: bool = False
+    _gram: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):
         check.noise_multiplier(self.noise_multiplier)
         # Checks the other arguments, and is needed by everything.
-        object.__setattr__(self, "_gram", _bins.gram(*self._scheme))
+        object.__setattr__(self, "_gram", gram(*self._scheme))
 
     @property
     def _scheme(self):
         return self.encoder, self.batches_per_epoch, self.epochs, self.non_adaptive
 
-    def gram(self):
+    def gram(self) -> np.ndarray:
         """Inner products of the modes at noise multiplier 1, shape (batches_per_epoch, batches_per_epoch)."""
         return self._gram.copy()
 
     def delta(
-        self,
-        epsilon,
-        direction="both",
-        method="auto",
-        *,
-        seed=0,
-        samples=None,
-        failure_probability=None,
+        self, epsilon: float, direction: Direction = "both", method: Method = "auto", *, seed: int = 0,
+        samples: int | None = None, failure_probability: float | None = None,
     ) -> Bracket | Estimate | Certificate:
         """delta at `epsilon` >= 0: a Bracket, an Estimate or a Certificate (see the class).
 
@@ -111,7 +111,7 @@ class BallsInBins:
         epsilon = check.epsilon(epsilon)
         ask = _Request(direction, method, seed, samples, failure_probability)
         gram = self._scaled(self._gram)
-        if (found := ask.exact(_exact_bins.bracket, gram, epsilon)) is not None:
+        if (found := ask.exact(exact.bracket, gram, epsilon)) is not None:
             return found
         if method != "certificate":
             return balls_in_bins.estimate(gram, epsilon, direction, samples=ask.samples, seed=ask.seed)
@@ -119,18 +119,12 @@ class BallsInBins:
         if failure is None:
             rough = balls_in_bins.estimate(gram, epsilon, direction, relative_error=0.1, seed=ask.seed)
             failure = min(FAILURE, rough.value / 10)
-        with self._naming_the_noise():
+        with _naming_the_noise(self):
             return balls_in_bins.certify(self._upper_gram(), epsilon, direction, **ask.sampling(failure))
 
     def epsilon(
-        self,
-        delta,
-        direction="both",
-        method="auto",
-        *,
-        seed=0,
-        samples=None,
-        failure_probability=None,
+        self, delta: float, direction: Direction = "both", method: Method = "auto", *, seed: int = 0,
+        samples: int | None = None, failure_probability: float | None = None,
     ) -> Bracket | Estimate | Certificate:
         """The smallest epsilon >= 0 at `delta` in (0, 1): a Bracket, an Estimate or a Certificate (see the class).
 
@@ -143,34 +137,27 @@ class BallsInBins:
         ask = _Request(direction, method, seed, samples, failure_probability)
         failure = ask.failure_for(delta)
         gram = self._scaled(self._gram)
-        if (found := ask.exact(_exact_bins.epsilon_bracket, gram, delta)) is not None:
+        if (found := ask.exact(exact.epsilon_bracket, gram, delta)) is not None:
             return found
         if method != "certificate":
             return balls_in_bins.estimate_epsilon(gram, delta, direction, samples=ask.samples, seed=ask.seed)
-        with self._naming_the_noise():
-            return _certified.smallest_epsilon(self._upper_gram(), delta, ask.side, **ask.sampling(failure))
+        with _naming_the_noise(self):
+            return certified.smallest_epsilon(self._upper_gram(), delta, ask.side, **ask.sampling(failure))
 
-    def release(self, epsilon, delta, *, threshold=None, most_samples=balls_in_bins.MOST_SAMPLES, seed=1):
+    def release(
+        self, epsilon: float, delta: float, *, threshold: float | None = None,
+        most_samples: int = balls_in_bins.MOST_SAMPLES, seed: int = 1,
+    ) -> balls_in_bins.Release:
         """Estimate-Verify-Release for this mechanism [N-2.1]: arguments and answer of `montecarlo.release`."""
+        table = self._scaled(self._gram)
         return balls_in_bins.release(
-            self._scaled(self._gram),
-            epsilon,
-            delta,
-            threshold=threshold,
-            most_samples=most_samples,
-            seed=seed,
+            table, epsilon, delta, threshold=threshold, most_samples=most_samples, seed=seed
         )
 
     def certified(
-        self,
-        epsilon,
-        delta,
-        direction="both",
-        *,
-        seed=0,
-        samples=None,
-        failure_probability=None,
-    ):
+        self, epsilon: float, delta: float, direction: Direction = "both", *, seed: int = 0,
+        samples: int | None = None, failure_probability: float | None = None,
+    ) -> tuple[BallsInBins, Certificate]:
         """(the mechanism with the smallest noise that certifies the target, its Certificate of delta) [A-15].
 
         Arguments as for `epsilon`. The noise is the smallest of a few candidates, a little above the estimated one,
@@ -180,52 +167,58 @@ class BallsInBins:
         again with another seed or with more samples is to search twice, and each search has to get its part of delta.
         """
         ask = _Request(direction, "certificate", seed, samples, failure_probability)
-        return self._certified(check.epsilon(epsilon), check.delta(delta), ask)
-
-    def _certified(self, epsilon, delta, ask):
-        noise, certificate = _certified.smallest_noise(
-            _bins.gram_upper(*self._scheme), epsilon, delta, ask.side, **ask.sampling(ask.failure_for(delta))
-        )
-        return dataclasses.replace(self, noise_multiplier=UpperEnd(noise)), certificate
-
-    def _calibrated(self, epsilon, delta, direction, method, **sampling):
-        """What `calibrate` returns for this mechanism; sampling: the other arguments of `certified`."""
-        ask = _Request(direction, method, **sampling)
-        if method == "certificate":
-            return self._certified(epsilon, delta, ask)[0]
-        if method != "estimate" and _exact_bins.kind(self._gram) is not None:
-            noise = UpperEnd(_exact_bins.noise_multiplier(self._gram, epsilon, delta, ask.side))
-        else:
-            ask.refuse_exact()
-            noise = balls_in_bins.estimate_noise(
-                self._gram, epsilon, delta, direction, samples=ask.samples, seed=ask.seed
-            ).value
-        return dataclasses.replace(self, noise_multiplier=noise)
+        return _smallest_certified(self, check.epsilon(epsilon), check.delta(delta), ask)
 
     def _upper_gram(self):
-        return self._scaled(_bins.gram_upper(*self._scheme))
-
-    @contextlib.contextmanager
-    def _naming_the_noise(self):
-        """Modes that are too long are refused in the words of this class."""
-        try:
-            yield
-        except tuple_sampler.OutOfRange:
-            raise ValueError(
-                f"noise_multiplier must be larger for a certificate in double precision; got {self.noise_multiplier!r} "
-                f"(the largest mode has the norm {self._longest():.3g} in units of the noise)"
-            ) from None
-
-    def _longest(self):
-        return math.sqrt(float(self._gram.max())) / self.noise_multiplier
+        return self._scaled(gram_upper(*self._scheme))
 
     def _scaled(self, gram):
-        if self._longest() > _HOPELESS:
+        if _longest(self) > _HOPELESS:
             raise NoBracketError(
                 f"noise_multiplier = {self.noise_multiplier!r} is too small for any guarantee: the largest mode has "
-                f"the norm {self._longest():.3g} in units of the noise"
+                f"the norm {_longest(self):.3g} in units of the noise"
             )
         return gram / self.noise_multiplier / self.noise_multiplier
+
+
+def _longest(mechanism):
+    """The norm of the largest mode in units of the noise."""
+    return math.sqrt(float(mechanism._gram.max())) / mechanism.noise_multiplier
+
+
+@contextlib.contextmanager
+def _naming_the_noise(mechanism):
+    """Modes that are too long are refused in the words of `BallsInBins`."""
+    try:
+        yield
+    except tuple_sampler.OutOfRange:
+        raise ValueError(
+            f"noise_multiplier must be larger for a certificate in double precision; got {mechanism.noise_multiplier!r} "
+            f"(the largest mode has the norm {_longest(mechanism):.3g} in units of the noise)"
+        ) from None
+
+
+def _smallest_certified(mechanism, epsilon, delta, ask):
+    """(the mechanism with the smallest noise that certifies the target, its Certificate)."""
+    noise, certificate = certified.smallest_noise(
+        gram_upper(*mechanism._scheme), epsilon, delta, ask.side, **ask.sampling(ask.failure_for(delta))
+    )
+    return dataclasses.replace(mechanism, noise_multiplier=UpperEnd(noise)), certificate
+
+
+def calibrated(mechanism, epsilon, delta, direction, method, **sampling):
+    """What `calibrate` returns for this mechanism; sampling : the other arguments of `BallsInBins.certified`."""
+    ask = _Request(direction, method, **sampling)
+    if method == "certificate":
+        return _smallest_certified(mechanism, epsilon, delta, ask)[0]
+    if method != "estimate" and exact.kind(mechanism._gram) is not None:
+        noise = UpperEnd(exact.noise_multiplier(mechanism._gram, epsilon, delta, ask.side))
+    else:
+        ask.refuse_exact()
+        noise = balls_in_bins.estimate_noise(
+            mechanism._gram, epsilon, delta, direction, samples=ask.samples, seed=ask.seed
+        ).value
+    return dataclasses.replace(mechanism, noise_multiplier=noise)
 
 
 class _Request:
@@ -265,7 +258,7 @@ class _Request:
         """The exact answer, or None where another method is to give it."""
         if self.method not in ("auto", "exact"):
             return None
-        if _exact_bins.kind(gram) is None:
+        if exact.kind(gram) is None:
             self.refuse_exact()
             return None
         try:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import dataclasses
 import math
 from functools import partial
+from typing import Literal, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import accounting, gaussian
 from .._base import checkpoints
 from .._base import validate as check
+from .._base.validate import Direction
 from ..accounting import contour, renyi
 from ..mixtures import EPS
 from ..results import NoBracketError, UpperEnd
-from . import BallsInBins, MatrixMechanism, PoissonDPSGD
+from . import BallsInBins, MatrixMechanism, PoissonDPSGD, balls_in_bins
 
 METHODS = ("auto", "renyi")
+Named = TypeVar("Named")  # any mechanism: its own class comes back
 _TOLERANCE = 3e-9
 _BOUND_TOLERANCE = 1e-4  # where epsilon itself is but an upper bound
 _STEP_DOWN, _MOST_STEPS_DOWN = 8e-4, 60
@@ -27,16 +31,16 @@ _USUAL_SLOPE = 1.4  # of log epsilon against log noise, about
 
 
 def calibrate(
-    mechanism,
+    mechanism: Named,
     *,
-    epsilon,
-    delta,
-    direction="both",
-    method="auto",
-    seed=0,
-    samples=None,
-    failure_probability=None,
-):
+    epsilon: float,
+    delta: float,
+    direction: Direction = "both",
+    method: Literal["auto", "renyi", "exact", "estimate", "certificate"] = "auto",
+    seed: int = 0,
+    samples: int | None = None,
+    failure_probability: float | None = None,
+) -> Named:
     """The same mechanism with the smallest noise multiplier that meets the target.
 
     Parameters
@@ -78,7 +82,7 @@ def calibrate(
     check.mechanism(mechanism, question="epsilon")
     options = {"seed": seed, "samples": samples, "failure_probability": failure_probability}
     if isinstance(mechanism, BallsInBins):
-        return mechanism._calibrated(epsilon, delta, direction, method, **options)
+        return balls_in_bins.calibrated(mechanism, epsilon, delta, direction, method, **options)
     check.choice("method", method, METHODS)
     for name, value in options.items():
         if value != (0 if name == "seed" else None):
@@ -91,7 +95,10 @@ def calibrate(
     return solver.met_by_epsilon(solver.log_noise()[0], direction)
 
 
-def effective_noise(sampling_probability, steps, epsilon, delta, *, direction="both", tolerance=1e-8):
+def effective_noise(
+    sampling_probability: ArrayLike, steps: int, epsilon: float, delta: float, *, direction: Direction = "both",
+    tolerance: float = 1e-8,
+) -> float | np.ndarray:
     """sigma(q, T) / q: the noise on the averaged gradient of DP-SGD at a privacy target [R-5.4].
 
     Parameters
@@ -122,7 +129,8 @@ def effective_noise(sampling_probability, steps, epsilon, delta, *, direction="b
         _Solver(PoissonDPSGD(1.0, float(rate), steps), epsilon, delta, direction, "auto", tolerance)
         for rate in rates.ravel()[order]
     ]
-    known, slope = [], None
+    known: list = []
+    slope = None
     for solver in solvers:
         q = solver.mechanism.sampling_probability
         start = _extrapolated(known[-3:], math.log(q)) if len(known) > 1 else None

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 
 from .. import accounting, mixtures
 from .._base import validate as check
+from .._base.validate import Direction
 from ..results import Bracket, UpperBound
 
 
 class _Mechanism:
     """The common interface; subclasses provide `composition`."""
 
-    def composition(self):
+    def composition(self) -> list[tuple[mixtures.Mixture, int]]:
         """The dominating pair as a list of (Mixture, rounds)."""
         raise TypeError("a mechanism must define its composition")
 
-    def delta(self, epsilon, direction="both", method="auto") -> Bracket | UpperBound:
+    def delta(
+        self, epsilon: float, direction: Direction = "both", method: accounting.Method = "auto"
+    ) -> Bracket | UpperBound:
         """Bracket of the smallest delta at `epsilon` >= 0; `upper` is the guarantee.
 
         direction : "remove", "add" or "both" (remove, the larger [C-9m]). method : "auto",
@@ -27,7 +30,9 @@ class _Mechanism:
         accounting.check_request(direction, method, epsilon=epsilon)
         return accounting.delta(self.composition(), epsilon, direction, method)
 
-    def epsilon(self, delta, direction="both", method="auto") -> Bracket | UpperBound:
+    def epsilon(
+        self, delta: float, direction: Direction = "both", method: accounting.Method = "auto"
+    ) -> Bracket | UpperBound:
         """Bracket of the smallest epsilon at `delta` in (0, 1); `upper` is the guarantee.
 
         Arguments and errors as for `delta`.
@@ -74,7 +79,7 @@ class PoissonDPSGD(_Mechanism):
         check.whole("steps", self.steps, at_least=1)
         check.whole("group_size", self.group_size, at_least=1, at_most=10**8)
 
-    def composition(self):
+    def composition(self) -> list[tuple[mixtures.Mixture, int]]:
         pair = mixtures.binomial(self.group_size, self.sampling_probability, self.noise_multiplier)
         return [(pair, int(self.steps))]
 
@@ -115,7 +120,7 @@ class FixedBatchDPSGD(_Mechanism):
         check.whole("steps", self.steps, at_least=1)
         check.whole("group_size", self.group_size, at_least=1, at_most=10**6)
 
-    def composition(self):
+    def composition(self) -> list[tuple[mixtures.Mixture, int]]:
         pair = mixtures.hypergeometric(
             self.batch_size, self.dataset_size, self.group_size, self.noise_multiplier
         )
@@ -152,7 +157,7 @@ class LastIterate(_Mechanism):
         check.probability("sampling_probability", self.sampling_probability)
         check.whole("steps", self.steps, at_least=1, at_most=10**8)
 
-    def composition(self):
+    def composition(self) -> list[tuple[mixtures.Mixture, int]]:
         steps = int(self.steps)
         sigma = float(self.noise_multiplier) * math.sqrt(steps)
         return [(mixtures.binomial(steps, self.sampling_probability, sigma), 1)]

@@ -50,9 +50,7 @@ class Bounds:
             tails = conditional.candidates(m.encoder, m.min_separation)
             # The published one last: it hardly ever wins, and stops early next to one that does.
             self.names = [FEW, *sorted(tails, key=lambda name: name == "published")]
-        self._last = {}
-
-    # -- epsilon
+        self.tails = Tails(mechanism, direction)
 
     def epsilon(self, delta):
         """(UpperBound, tail bound, share) of the smallest epsilon."""
@@ -61,7 +59,7 @@ class Bounds:
             try:
                 if name == FEW:
                     found.append((UpperBound(*self.few.epsilon(delta, self.direction)), FEW, None))
-                elif (bound := self._epsilon(name, self._share(name), delta, _least(found))) is not None:
+                elif (bound := self.tails.epsilon(name, self._share(name), delta, _least(found))) is not None:
                     found.append((bound, name, self._share(name)))
             except NoBracketError as error:
                 reasons.setdefault(str(error), []).append(name)
@@ -74,7 +72,7 @@ class Bounds:
         if (second := self._second(found, best)) is not None:
             name, share = second
             try:
-                if (bound := self._epsilon(name, share, delta, best[0].upper)) is not None:
+                if (bound := self.tails.epsilon(name, share, delta, best[0].upper)) is not None:
                     best = min(best, (bound, name, share), key=_upper_end)
             except NoBracketError:
                 pass
@@ -93,8 +91,57 @@ class Bounds:
     def _share(self, name):
         return self.mechanism.tail_share or (_PUBLISHED_SHARE if name == "published" else _FIRST_SHARE)
 
-    def _epsilon(self, name, share, delta, limit=math.inf):
-        """The UpperBound of this candidate; None where it is clearly above `limit`."""
+    def delta(self, epsilon):
+        """The UpperBound of the smallest delta."""
+        found, reasons, guess = [], {}, (1.0, "no bound below one")
+        try:
+            guess = self.few.delta(epsilon, self.direction)
+        except NoBracketError:
+            pass
+        for name in self.names:
+            if name == FEW:
+                found.append((UpperBound(*guess), FEW, None))
+                continue
+            limit = min((bound.upper for bound, _, _ in found), default=None)
+            if limit is not None and limit < _TINY:
+                break
+            try:
+                bound = self.tails.delta(name, self._share(name), epsilon, limit, guess[0])
+            except NoBracketError as error:
+                reasons.setdefault(str(error), []).append(name)
+                continue
+            if bound is not None:
+                found.append((bound, name, self._share(name)))
+                if "no tail" in bound.method:
+                    break  # all tail bounds are one
+        if not found:
+            raise _no_bound(reasons)
+        best = min(found, key=_upper_end)
+        bound, name, _ = best
+        if name in (FEW, "published") or self.mechanism.tail_share is not None or "no tail" in bound.method:
+            return bound
+        try:
+            share = _LARGER_SHARE if epsilon > _LARGE_EPSILON else _SMALLER_SHARE
+            other = self.tails.delta(name, share, epsilon, bound.upper, bound.upper, _SECOND_STEPS)
+        except NoBracketError:
+            return bound
+        if other is None or other.upper > bound.upper * (1 - _ENOUGH):
+            return bound
+        # It is only asked for an epsilon if it is the second choice there.
+        if self.epsilon(other.upper)[0].upper <= epsilon * (1 + 1e-6):
+            return other
+        return bound
+
+
+class Tails:
+    """One candidate at a time: the rows of a mechanism off the bad event of a tail bound, composed in one direction."""
+
+    def __init__(self, mechanism, direction):
+        self.mechanism, self.direction = mechanism, direction
+        self._last = {}
+
+    def epsilon(self, name, share, delta, limit=math.inf):
+        """The UpperBound of a candidate; None where it is clearly above `limit`."""
         ceiling, last = min(_CLOSE * limit, LARGEST_EPSILON), math.inf
         for finer in range(_FINER):
             sums = self._composed(name, share, delta, finer)
@@ -117,78 +164,8 @@ class Bounds:
             last = slack
         raise NoBracketError("the truncation of the row laws cannot be made small enough at so large an epsilon")
 
-    def _is_paid(self, sums, epsilon, left):
-        """Whether truncation costs no more than was set aside: when adding it costs e^epsilon times as much."""
-        factor = math.exp(epsilon) if self.direction == "add" else 1.0
-        return _slack(sums) * factor <= _MARGIN * left
-
-    def _composed(self, name, share, delta, finer):
-        """List of (rows, their composition), one for each group of records; the last one is kept."""
-        delta_1 = max(share * delta, 5e-324)  # a product that underflows is refused as too rare, not as a 0
-        key = name, share, finer
-        if key in self._last and math.isclose(self._last[key][0], delta_1, rel_tol=1e-13):
-            return self._last[key][1]
-        m, left = self.mechanism, (1 - share) * delta
-        groups = conditional.rows(
-            m.encoder, m.noise_multiplier, m.sampling_probability, delta_1, name,
-            min_separation=m.min_separation,
-            slack=max(0.1 * _MARGIN * left * 1e-4**finer, _FINEST),
-            round_entries_to=m.round_entries_to,
-        )
-        sums = []
-        for rows in groups:
-            # A mean loss of E[loss] >= E[sensitivity]^2 / (2 sigma^2) a row: hopeless, and slow to compute.
-            if compose.mean_loss(rows.pairs) > 4 * LARGEST_EPSILON:
-                raise conditional.void()
-            sums.append((rows, compose.composed(rows.pairs, self.direction, left, len(groups))))
-        self._last[key] = delta_1, sums
-        return sums
-
-    # -- delta
-
-    def delta(self, epsilon):
-        """The UpperBound of the smallest delta."""
-        found, reasons, guess = [], {}, (1.0, "no bound below one")
-        try:
-            guess = self.few.delta(epsilon, self.direction)
-        except NoBracketError:
-            pass
-        for name in self.names:
-            if name == FEW:
-                found.append((UpperBound(*guess), FEW, None))
-                continue
-            limit = min((bound.upper for bound, _, _ in found), default=None)
-            if limit is not None and limit < _TINY:
-                break
-            try:
-                bound = self._delta(name, self._share(name), epsilon, limit, guess[0])
-            except NoBracketError as error:
-                reasons.setdefault(str(error), []).append(name)
-                continue
-            if bound is not None:
-                found.append((bound, name, self._share(name)))
-                if "no tail" in bound.method:
-                    break  # all tail bounds are one
-        if not found:
-            raise _no_bound(reasons)
-        best = min(found, key=_upper_end)
-        bound, name, _ = best
-        if name in (FEW, "published") or self.mechanism.tail_share is not None or "no tail" in bound.method:
-            return bound
-        try:
-            share = _LARGER_SHARE if epsilon > _LARGE_EPSILON else _SMALLER_SHARE
-            other = self._delta(name, share, epsilon, bound.upper, bound.upper, _SECOND_STEPS)
-        except NoBracketError:
-            return bound
-        if other is None or other.upper > bound.upper * (1 - _ENOUGH):
-            return bound
-        # It is only asked for an epsilon if it is the second choice there.
-        if self.epsilon(other.upper)[0].upper <= epsilon * (1 + 1e-6):
-            return other
-        return bound
-
-    def _delta(self, name, share, epsilon, limit, guess, steps=_STEPS):
-        """The smallest delta at which this candidate's epsilon is at most `epsilon`; None where it is above `limit`.
+    def delta(self, name, share, epsilon, limit, guess, steps=_STEPS):
+        """The smallest delta at which a candidate's epsilon is at most `epsilon`; None where it is above `limit`.
 
         Off by at most `_ENOUGH`, unless the steps are used up. guess : where to start.
         """
@@ -255,6 +232,34 @@ class Bounds:
     def _guess(self, name, share, epsilon, delta):
         """`_goal` without what the compositions cut."""
         return max(law.guess(epsilon) for _, law in self._composed(name, share, delta, 0)) - math.log1p(-share)
+
+
+    def _is_paid(self, sums, epsilon, left):
+        """Whether truncation costs no more than was set aside: when adding it costs e^epsilon times as much."""
+        factor = math.exp(epsilon) if self.direction == "add" else 1.0
+        return _slack(sums) * factor <= _MARGIN * left
+
+    def _composed(self, name, share, delta, finer):
+        """List of (rows, their composition), one for each group of records; the last one is kept."""
+        delta_1 = max(share * delta, 5e-324)  # a product that underflows is refused as too rare, not as a 0
+        key = name, share, finer
+        if key in self._last and math.isclose(self._last[key][0], delta_1, rel_tol=1e-13):
+            return self._last[key][1]
+        m, left = self.mechanism, (1 - share) * delta
+        groups = conditional.rows(
+            m.encoder, m.noise_multiplier, m.sampling_probability, delta_1, name,
+            min_separation=m.min_separation,
+            slack=max(0.1 * _MARGIN * left * 1e-4**finer, _FINEST),
+            round_entries_to=m.round_entries_to,
+        )
+        sums = []
+        for rows in groups:
+            # A mean loss of E[loss] >= E[sensitivity]^2 / (2 sigma^2) a row: hopeless, and slow to compute.
+            if compose.mean_loss(rows.pairs) > 4 * LARGEST_EPSILON:
+                raise conditional.void()
+            sums.append((rows, compose.composed(rows.pairs, self.direction, left, len(groups))))
+        self._last[key] = delta_1, sums
+        return sums
 
 
 def _left(sums, delta):

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from .. import conditional
 from .._base import validate as check
+from .._base.validate import Direction
+from ..matrices import Encoder
 from ..results import UpperBound
-from .matrix_bounds import FEW
-from .matrix_bounds import Bounds as _Bounds
+from .matrix_bounds import FEW, Bounds
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class MatrixMechanism:
     epsilon <= 1.0450 by the tail bound 'MMCC, aggregated tail bound'
     """
 
-    encoder: object
+    encoder: Encoder
     noise_multiplier: float
     sampling_probability: float
     min_separation: int = 1
@@ -68,24 +69,24 @@ class MatrixMechanism:
         if self.round_entries_to is not None:
             check.real("round_entries_to", self.round_entries_to, above=0)
 
-    def epsilon(self, delta, direction="both") -> UpperBound:
+    def epsilon(self, delta: float, direction: Direction = "both") -> UpperBound:
         """Upper bound on epsilon at `delta` in (0, 1).
 
         direction : "remove", "add" or "both" (the larger: remove [C-9m]).
         """
         delta = check.delta(delta)
-        return _Bounds(self, check.direction(direction)).epsilon(delta)[0]
+        return Bounds(self, check.direction(direction)).epsilon(delta)[0]
 
-    def delta(self, epsilon, direction="both") -> UpperBound:
+    def delta(self, epsilon: float, direction: Direction = "both") -> UpperBound:
         """Upper bound on delta at `epsilon` >= 0. Arguments as for `epsilon`."""
         epsilon = check.epsilon(epsilon)
-        return _Bounds(self, check.direction(direction)).delta(epsilon)
+        return Bounds(self, check.direction(direction)).delta(epsilon)
 
-    def with_best_tail(self, delta, direction="both"):
+    def with_best_tail(self, delta: float, direction: Direction = "both") -> MatrixMechanism:
         """The same mechanism, fixed to the tail bound and share that give the smallest epsilon at `delta`.
 
         Its epsilon is a smooth function of the noise, and a single bound to compute.
         """
         delta = check.delta(delta)
-        _, name, share = _Bounds(self, check.direction(direction)).epsilon(delta)
+        _, name, share = Bounds(self, check.direction(direction)).epsilon(delta)
         return replace(self, tail_bound=name, tail_share=share)

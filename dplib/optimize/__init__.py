@@ -33,6 +33,7 @@ from .._base import validate as check
 from .._base.checkpoints import bar
 from .._base.lazy_scipy import optimize as scipy_optimize
 from ..balls_in_bins import importance_sampling
+from ..matrices import Encoder
 from ..mechanisms.balls_in_bins import BallsInBins
 from ..results import NoBracketError
 from . import arguments, families, objectives, slopes
@@ -77,7 +78,7 @@ class Optimized:
     parameters : those of a family that is a function; None otherwise.
     """
 
-    encoder: object
+    encoder: Encoder
     noise_multiplier: float
     objective: Objective
     history: np.ndarray

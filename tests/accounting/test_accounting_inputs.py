@@ -221,7 +221,7 @@ def test_a_wide_bracket_is_cut_by_the_bounds_that_always_exist(monkeypatch):
     Routes(monkeypatch, (0.0, 50.0), "too many points")
     bracket = accounting.epsilon([(PAIR, 400)], 1e-6, "remove")
     assert bracket.method == "contour" and bracket.lower == 0.0
-    assert bracket.upper == accounting._wide.epsilon_upper([(PAIR, 400)], 1e-6, "remove") < 50
+    assert bracket.upper == accounting.wide.epsilon_upper([(PAIR, 400)], 1e-6, "remove") < 50
 
 
 SENTENCES = {  # what a refusal begins with, and the next step that it names
@@ -256,7 +256,7 @@ def test_a_refusal_is_one_of_four_sentences(ask, begin):
 )
 def test_the_sentence_goes_by_the_delta(monkeypatch, delta, begin):
     Routes(monkeypatch, "too few rounds", "too many points")
-    monkeypatch.setattr(accounting._wide, "epsilon_upper", lambda *_: (_ for _ in ()).throw(NoBracketError("no upper end")))
+    monkeypatch.setattr(accounting.wide, "epsilon_upper", lambda *_: (_ for _ in ()).throw(NoBracketError("no upper end")))
     monkeypatch.setattr(accounting, "_total_variation", lambda parts: math.inf)
     with pytest.raises(NoBracketError, match="too few rounds") as named:
         accounting.epsilon([(PAIR, 400)], delta, "remove", "contour")

@@ -8,8 +8,9 @@ import pytest
 from oracle_cases import cases, load, pair
 
 from dplib import NoBracketError, contour, mixtures
-from dplib.accounting import contour_nodes
-from dplib.accounting.contour_nodes import Family, Nodes
+from dplib.accounting import contour_decay
+from dplib.accounting.contour_decay import Decay
+from dplib.accounting.contour_nodes import Family, Nodes, nodes_for
 
 MANY_ROUNDS = [
     c
@@ -37,9 +38,9 @@ def test_one_round_moments_stay_within_their_allowance(value):
     mixture = pair(value["params"])
     c, y = (float(part) for part in value["z"])
     factor = Family([mixture], [1], 1 if value["direction"] == "remove" else -1)
-    nodes = factor.nodes(c, c, c, max(y, 1e-3))
+    nodes = nodes_for(factor, c, c, c, max(y, 1e-3))
     real = float(value["log_at_real_z"])
-    quadrature = float(nodes.quadrature_error(max(y, 1e-3))[0])
+    quadrature = float(nodes.quadrature.error(max(y, 1e-3))[0])
     assert quadrature < 1e-13
     scale = 4 * np.finfo(float).eps * abs(real)
     # Ten times inside: the moment of one round is raised to powers up to a million.
@@ -59,15 +60,15 @@ def test_one_round_moments_stay_within_their_allowance(value):
 def test_mass_outside_the_window_is_covered(sign):
     """A window cut short on either side: what is missing is visible, and below the bound."""
     factor = Family([mixtures.binomial(4, 0.3, 0.7)], [1], sign)
-    fine = factor.nodes(0.5, 0.5, 0.5, 1.0)
+    fine = nodes_for(factor, 0.5, 0.5, 0.5, 1.0)
     low, high = factor.window(0.5, 0.5)
     middle, visible = float(fine.u[np.argmax(fine.base + 0.5 * fine.loss)]), 0
     for left, right in ((0.0, 0.3), (0.2, 0.0), (0.0, 0.4), (0.3, 0.0), (0.35, 0.45)):
         start, end = low + left * (middle - low) * 2, high - right * (high - middle) * 2
         nodes = Nodes(factor, 0.5, start, 0.02, int((end - start) / 0.02) + 2)
         error = abs(math.expm1(nodes.log_moment[0] - fine.log_moment[0]))
-        bound = nodes.quadrature_error(0.0)[0]
-        assert error <= bound and fine.log_moment[0] <= nodes.log_moment_bound(0.5)
+        bound = nodes.quadrature.error(0.0)[0]
+        assert error <= bound and fine.log_moment[0] <= nodes.quadrature.log_moment_bound(0.5)
         visible += error > 1e-4 and bound < 0.5
     assert visible
 
@@ -76,24 +77,24 @@ def test_moduli_are_bounded_far_beyond_the_nodes():
     """[A-4] |phi| on a fine grid never exceeds the bound, nor rest + V / y."""
     for mixture, sign in ((mixtures.binomial(1, 0.01, 1.0), 1), (mixtures.binomial(5, 0.2, 0.8), -1)):
         factor = Family([mixture], [200], sign)
-        nodes = factor.nodes(3.0, 3.0, 3.0, 10.0)
-        exact = factor.nodes(3.0, 3.0, 3.0, 1600.0)
+        nodes = nodes_for(factor, 3.0, 3.0, 3.0, 10.0)
+        exact = nodes_for(factor, 3.0, 3.0, 3.0, 1600.0)
         y = np.geomspace(0.01, 400, 80)
         truth = np.exp(exact.log_characteristic(y)[0].real[0])
-        assert np.all(nodes.modulus_bound(y)[0] >= truth * (1 - 1e-9))
+        assert np.all(Decay(nodes).modulus_bound(y)[0] >= truth * (1 - 1e-9))
         for aim in (0.2, 0.5, 0.9, 0.99):
-            variation, rest, _ = nodes.decay_constants(aim)
+            variation, rest, _ = Decay(nodes).constants(aim)
             assert np.all(rest + variation / y >= truth * (1 - 1e-9))
 
 
 def test_what_a_part_of_the_nodes_contributes_falls_like_one_over_y(monkeypatch):
     """[A-4] E2 on the middle half of the mass, whose ends are steep: values at both ends, and the variation between."""
-    monkeypatch.setattr(contour_nodes, "_FROM", np.array([5]))
-    monkeypatch.setattr(contour_nodes, "_TO", np.array([7]))
-    assert list(contour_nodes._LEVELS[[5, 7]]) == [0.25, 0.75]
+    monkeypatch.setattr(contour_decay, "_FROM", np.array([5]))
+    monkeypatch.setattr(contour_decay, "_TO", np.array([7]))
+    assert list(contour_decay._LEVELS[[5, 7]]) == [0.25, 0.75]
     factor, c = Family([mixtures.binomial(1, 1.0, 1.0)], [200], 1), 0.5
     nodes = Nodes(factor, c, -12.0, 0.01, 2800)
-    [variation], [rest], _ = nodes.decay_constants(0.9)
+    [variation], [rest], _ = Decay(nodes).constants(0.9)
     assert 0.5 <= rest < 0.6
     ends = np.interp([0.25, 0.75], np.cumsum(nodes.weights[0]), nodes.u[nodes.alive])
     u = np.linspace(*ends, 20_001)
@@ -112,8 +113,8 @@ def test_aliasing_is_positive_and_bounded():
     good = contour._Integral(problem, c, 5.0)
     truth = good.log_bounds(5.0)
     short = contour._Integral(problem, c, 5.0)
-    short.period = good.period / 2.2
-    short.spacing = 2 * math.pi / short.period
+    short.aliases.period = good.aliases.period / 2.2
+    short.spacing = 2 * math.pi / short.aliases.period
     short._sum_frequencies(math.sqrt(problem.coarse(c)[2]))
     short._bound()
     lower, value, upper, _ = short.log_bounds(5.0)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dplib import contour, lattice, mixtures
-from dplib.accounting.contour_nodes import Family, Nodes
+from dplib.accounting.contour_decay import Decay
+from dplib.accounting.contour_nodes import Family, Nodes, nodes_for
 
 EPS = np.finfo(float).eps
 
@@ -65,14 +66,14 @@ def test_quadrature_bounds_are_not_vacuous(sign):
     """[A-3] Too coarse a grid: the true error is visible in every row, and the bound covers it."""
     some = rows(6, 1.2, rate=0.3)
     family = Family(some, [1] * len(some), sign)
-    fine = family.nodes(1.5, 1.5, 1.5, 1.0)
+    fine = nodes_for(family, 1.5, 1.5, 1.5, 1.0)
     low, high = family.window(1.5, 1.5)
     largest = np.zeros(len(some))
     for step in (2.2, 1.5, 1.1):
         coarse = Nodes(family, 1.5, low, step, int((high - low) / step) + 2)
         error = np.abs(np.expm1(coarse.log_moment - fine.log_moment))
         largest = np.maximum(largest, error)
-        assert np.all(error <= coarse.quadrature_error(0.0))
+        assert np.all(error <= coarse.quadrature.error(0.0))
     assert np.all(largest > 1e-6)
 
 
@@ -82,12 +83,12 @@ def test_moduli_are_bounded_far_beyond_the_nodes(sign, noise):
     """|phi| of every row never exceeds the bound, nor rest + V / y."""
     some = rows(12, noise, rate=0.1)
     family = Family(some, [100] * len(some), sign)
-    nodes = family.nodes(3.0, 3.0, 3.0, 10.0)
-    exact = family.nodes(3.0, 3.0, 3.0, 1200.0)
+    nodes = nodes_for(family, 3.0, 3.0, 3.0, 10.0)
+    exact = nodes_for(family, 3.0, 3.0, 3.0, 1200.0)
     y = np.geomspace(0.5, 300, 40)
     truth = np.exp(exact.log_characteristic(y)[0].real)
-    assert np.all(nodes.modulus_bound(y) >= truth * (1 - 1e-9))
-    variation, rest, _ = nodes.decay_constants(0.5)
+    assert np.all(Decay(nodes).modulus_bound(y) >= truth * (1 - 1e-9))
+    variation, rest, _ = Decay(nodes).constants(0.5)
     assert np.all(rest[:, None] + variation[:, None] / y >= truth * (1 - 1e-9))
 
 

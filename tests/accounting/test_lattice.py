@@ -71,11 +71,11 @@ def test_infinite_losses_of_all_rounds_count_in_the_upper_bound_alone():
     """A loss beyond the window costs its probability, in every round of every mixture."""
     parts = [(PAIRS["uneven"], 3), (PAIRS["group"], 5)]
     solver = lattice._Solver(parts, "remove", epsilon=2.0)
-    solver._choose_period()
-    laws = [lattice_round.Law(step, 0.05, solver.c) for step in solver.steps]
-    before = [lattice_composition.Sum(laws, side, solver.period, solver._moment).log_bound(2.0) for side in ("upper", "lower")]
+    solver.period, solver.c, _ = lattice._shortest_period(solver.losses, solver.c, solver.rough_epsilon)
+    laws = [lattice_round.Law(step, 0.05, solver.c) for step in solver.losses.steps]
+    before = [lattice_composition.Sum(laws, side, solver.period, solver.losses.end_moment).log_bound(2.0) for side in ("upper", "lower")]
     laws[0].log_infinite, laws[1].log_infinite = math.log(1e-3), math.log(2e-3)
-    after = [lattice_composition.Sum(laws, side, solver.period, solver._moment).log_bound(2.0) for side in ("upper", "lower")]
+    after = [lattice_composition.Sum(laws, side, solver.period, solver.losses.end_moment).log_bound(2.0) for side in ("upper", "lower")]
     assert math.exp(after[0]) == pytest.approx(math.exp(before[0]) + 3 * 1e-3 + 5 * 2e-3, rel=1e-6)
     assert after[1] == before[1]
 
@@ -105,9 +105,9 @@ def test_impossible_losses_are_refused_or_zero():
 def composed(mixture, rounds):
     """(solver for delta = 1e-6, laws) on a lattice with a twentieth of the bulk as its step."""
     solver = lattice._Solver([(mixture, rounds)], "remove", log_delta=math.log(1e-6))
-    solver._choose_period()
+    solver.period, solver.c, _ = lattice._shortest_period(solver.losses, solver.c, solver.rough_epsilon)
     h = 0.05 * float(np.ptp(mixture.log_ratio(np.array([-1.0, 1.0]))))
-    laws = [lattice_round.Law(s, h, solver.c) for s in solver.steps]
+    laws = [lattice_round.Law(s, h, solver.c) for s in solver.losses.steps]
     return solver, laws
 
 
@@ -115,12 +115,11 @@ def test_the_band_bounds_the_frequencies_beyond_it(monkeypatch):
     """Every frequency of the whole transform above the band is below the stated size."""
     monkeypatch.setattr(lattice_composition, "_FOLD", 1024)
     solver, laws = composed(PAIRS["group"], 3_000)
-    total = lattice_composition.Sum(laws, "upper", solver.period, solver._moment)
+    total = lattice_composition.Sum(laws, "upper", solver.period, solver.losses.end_moment)
     [one] = laws
     masses = one.upper / one.upper.sum()
     centre = int(round(float(np.arange(len(masses)) @ masses)))
-    total.rows = [(masses, centre, 3_000, 1e-13)]
-    count = total._band_width()
+    count = lattice_composition._band_width([(masses, centre, 3_000, 1e-13)], total.size)
     transform = np.fft.rfft(lattice_composition._wrapped(masses, centre, total.size))
     assert count < len(transform) / 2
     with np.errstate(divide="ignore"):
@@ -211,13 +210,13 @@ def test_runs_with_a_large_loss_are_summed_without_the_others(side, q, rounds, s
     """[A-8] The bound is that of a direct convolution, to digits that the whole transform has lost."""
     mixture, epsilon = mixtures.binomial(1, q, 0.8), 60 * q
     solver = lattice._Solver([(mixture, rounds)], "remove", epsilon=epsilon, aim=1e-3)
-    solver.split = share * epsilon
+    solver.losses.split = share * epsilon
     solver._aim_tilt()
-    solver._choose_period()
-    one = lattice_round.Law(solver.steps[0], solver.reach / 3000, solver.c)
-    found = lattice_composition.Sum([one], side, solver.period, solver._end_moment, solver.split).log_bound(epsilon)
+    solver.period, solver.c, _ = lattice._shortest_period(solver.losses, solver.c, solver.rough_epsilon)
+    one = lattice_round.Law(solver.losses.steps[0], solver.losses.reach / 3000, solver.c)
+    found = lattice_composition.Sum([one], side, solver.period, solver.losses.end_moment, solver.losses.split).log_bound(epsilon)
     masses = getattr(one, side) * np.exp(one.scale - one.c * one.losses())
-    above, below = by_number_of_jumps(masses, one.index_above(solver.split), rounds)
+    above, below = by_number_of_jumps(masses, one.index_above(solver.losses.split), rounds)
     losses = rounds * one.losses()[0] + one.h * np.arange(len(above))
     value = np.maximum(-np.expm1(epsilon - losses), 0.0)
     direct = above @ value
@@ -225,7 +224,7 @@ def test_runs_with_a_large_loss_are_summed_without_the_others(side, q, rounds, s
         assert math.log(direct) - 1e-6 < found <= math.log(direct) + 1e-12
     else:
         rest = below @ value + rounds * math.exp(one.log_infinite)
-        left_out = 0.0 if rounds * one.loss_below(solver.split) <= epsilon else rounds * q  # Chernoff's bound is no value
+        left_out = 0.0 if rounds * one.loss_below(solver.losses.split) <= epsilon else rounds * q  # Chernoff's bound is no value
         assert math.log(direct + rest) - 1e-12 <= found < math.log(direct + rest + left_out) + 1e-6
 
 
@@ -233,10 +232,10 @@ def test_what_is_left_out_is_bounded():
     """Chernoff on the runs without a large loss: never below their delta, and zero where they cannot reach epsilon."""
     mixture, rounds = mixtures.binomial(1, 0.05, 1.0), 40
     solver = lattice._Solver([(mixture, rounds)], "remove", epsilon=1.0, aim=1e-3)
-    solver._choose_period()
-    one = lattice_round.Law(solver.steps[0], solver.reach / 2000, solver.c)
+    solver.period, solver.c, _ = lattice._shortest_period(solver.losses, solver.c, solver.rough_epsilon)
+    one = lattice_round.Law(solver.losses.steps[0], solver.losses.reach / 2000, solver.c)
     for split in (0.02, 0.1, 0.4):
-        total = lattice_composition.Sum([one], "upper", solver.period, solver._end_moment, split)
+        total = lattice_composition.Sum([one], "upper", solver.period, solver.losses.end_moment, split)
         masses = (one.upper * np.exp(one.scale - one.c * one.losses()))[: one.index_above(split)]
         below = np.ones(1)
         for _ in range(rounds):

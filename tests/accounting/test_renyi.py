@@ -43,32 +43,26 @@ def test_quadrature_bounds_are_not_vacuous(monkeypatch):
     for sign, exact in ((1, truth), (-1, renyi.subsampled_gaussian(6.5, 0.5, 0.2, "add").midpoint)):
         side = renyi_moments.Moments(mixtures.binomial(1, 0.2, 0.5))
         for level in (-3, -2, -1, 0, 1, 2, 3):
-            integral = renyi_moments._Quadrature(side, 5.5, sign)
-            low, high = integral._window(40.0)
-            u, t, m = side.grid(level, low, high)
-            integral.step = 2.0 ** (-level / 2)
-            terms = integral._log_terms(u, t)
-            log_sum = float(mixtures.log_sum_exp(terms)) + math.log(integral.step)
-            error = abs(math.exp(log_sum) - math.expm1(5.5 * exact))
-            bound = integral._log_strip(u, t, m, log_sum)[0]
-            assert math.log(error + 1e-300) <= np.logaddexp(bound, log_sum - 30)
+            integral = renyi_moments._Integral(side, 5.5, sign)
+            rule = renyi_moments._Quadrature(integral, level, *integral._window(40.0))
+            error = abs(math.exp(rule.log_sum) - math.expm1(5.5 * exact))
+            assert math.log(error + 1e-300) <= np.logaddexp(rule.log_strip()[0], rule.log_sum - 30)
             seen += error > 1e-6
     assert seen >= 4
 
 
 def test_truncation_bound_covers_what_is_left_out():
-    """Narrow windows: the missing part is below `_log_outside`, in both directions."""
+    """Narrow windows: the missing part is below `log_outside`, in both directions."""
     for sign in (1, -1):
         side = renyi_moments.Moments(mixtures.binomial(3, 0.3, 0.8))
-        integral = renyi_moments._Quadrature(side, 2.5, sign)
-        integral.step = 2.0 ** (-4)
-        u, t, m = side.grid(8, -40.0, 60.0)
-        whole = integral._log_terms(u, t)
+        integral = renyi_moments._Integral(side, 2.5, sign)
+        whole = renyi_moments._Quadrature(integral, 8, -40.0, 60.0)
         checked = 0
         for low, high in ((-1.0, 20.0), (-3.0, 14.0), (-9.0, 16.0), (-12.0, 8.0)):
-            inside = (u >= low) & (u <= high)
-            bound = integral._log_outside(u[inside], t[inside], m[inside])
-            missing = float(mixtures.log_sum_exp(whole[~inside])) + math.log(integral.step)
+            rule = renyi_moments._Quadrature(integral, 8, low, high)
+            outside = (whole.u < rule.u[0]) | (whole.u > rule.u[-1])
+            bound = rule.log_outside()
+            missing = float(mixtures.log_sum_exp(whole.log_terms[outside])) + math.log(rule.step)
             assert missing <= bound
             checked += bound < math.inf
         assert checked >= 2
@@ -143,8 +137,8 @@ def test_refusals_say_why():
         renyi.divergence(wide, 2.5, "add")
     with pytest.raises(NoBracketError, match="leaves the range of floats"):
         renyi.divergence(mixtures.Mixture([1e149], [1.0], 1.0), 1e6)
-    hard = renyi_moments._Quadrature(renyi_moments.Moments(mixtures.binomial(1, 0.1, 1.0)), 1.0, 1)
-    hard._log_terms = lambda u, t: np.full(u.shape, np.inf)
+    hard = renyi_moments._Integral(renyi_moments.Moments(mixtures.binomial(1, 0.1, 1.0)), 1.0, 1)
+    hard.log_terms = lambda u, t: np.full(u.shape, np.inf)
     with pytest.raises(NoBracketError, match="does not close"):
         hard.log_bounds()
 

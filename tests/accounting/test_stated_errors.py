@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dplib import accounting, contour, lattice, mixtures, renyi
-from dplib.accounting.contour_nodes import Family
+from dplib.accounting.contour_nodes import Family, nodes_for
 from dplib.mixtures import EPS, Mixture
 
 SIZE = 3e-6
@@ -51,7 +51,7 @@ def test_brackets_cover_the_error_that_a_mixture_states(route, direction, sign, 
 def test_transforms_of_one_round_cover_it(direction, mixture):
     """The transform itself, at each frequency, over its own moment."""
     y, sign = np.geomspace(0.01, 20, 40), 1 if direction == "remove" else -1
-    found, exact = (Family([m], [1], sign).nodes(0.7, 0.7, 0.7, 20.0) for m in (disturbed(mixture, 1), mixture))
+    found, exact = (nodes_for(Family([m], [1], sign), 0.7, 0.7, 0.7, 20.0) for m in (disturbed(mixture, 1), mixture))
     (first, distance), (second, _) = (nodes.log_characteristic(y) for nodes in (found, exact))
     error = np.abs(np.exp(first[0] + 1j * y * found.mean[0]) - np.exp(second[0] + 1j * y * exact.mean[0]))
     assert np.all(error <= found.characteristic_rounding(y, distance)[0] + 1e-13)

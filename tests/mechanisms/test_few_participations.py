@@ -41,7 +41,7 @@ def test_counting_participations_bounds_the_truth(number):
     for direction in DIRECTIONS:
         found = exact.delta(epsilon, direction)
         least = found.value - 5 * found.standard_error
-        assert few.mixture.hockey_stick(epsilon, direction) >= least * (1 - 1e-9)
+        assert few.counts.mixture.hockey_stick(epsilon, direction) >= least * (1 - 1e-9)
         assert few.delta(epsilon, direction)[0] >= least * (1 - 1e-9)
 
 
@@ -55,7 +55,7 @@ def test_norms_bound_every_set_of_columns(number):
             kept = C[:, group::b]
             for k in range(1, kept.shape[1] + 1):
                 largest = max(np.linalg.norm(kept[:, list(s)].sum(axis=1)) for s in combinations(range(kept.shape[1]), k))
-                assert few._norms(np.array([float(k)]))[0] >= largest * (1 - 1e-12)
+                assert few.counts.norms(np.array([float(k)]))[0] >= largest * (1 - 1e-12)
 
 
 def test_norms_are_close_and_go_on_beyond_the_largest_count():
@@ -63,9 +63,9 @@ def test_norms_are_close_and_go_on_beyond_the_largest_count():
     encoder = matrices.optimal_counting(200)
     few, C = Few(encoder, 1.0, 0.1, 1), encoder.entries()
     for k in (1, 2, 5, 64):
-        assert few._norms(np.array([float(k)]))[0] == pytest.approx(np.linalg.norm(C[:, :k].sum(axis=1)), rel=0.03)
+        assert few.counts.norms(np.array([float(k)]))[0] == pytest.approx(np.linalg.norm(C[:, :k].sum(axis=1)), rel=0.03)
     for k in (65, 128, 200):
-        assert few._norms(np.array([float(k)]))[0] >= np.linalg.norm(C[:, :k].sum(axis=1))
+        assert few.counts.norms(np.array([float(k)]))[0] >= np.linalg.norm(C[:, :k].sum(axis=1))
     sums = _largest_sums(C.T @ C, 5)
     assert np.all(sums[1:] >= [np.linalg.norm(C[:, :k].sum(axis=1)) ** 2 * (1 - 1e-12) for k in range(1, 6)])
 
@@ -77,7 +77,7 @@ def test_one_participation_by_moments_bounds_the_truth(number):
     if number % 2:
         p = min(p, 0.03)
     exact = truth.all_modes(encoder, sigma, p, samples=1024).delta(epsilon, "remove")
-    assert Few(encoder, sigma, p, 1)._once(epsilon) >= (exact.value - 5 * exact.standard_error) * (1 - 1e-9)
+    assert Few(encoder, sigma, p, 1).once.delta(epsilon) >= (exact.value - 5 * exact.standard_error) * (1 - 1e-9)
 
 
 def test_moments_are_sums_over_tuples():
@@ -142,8 +142,8 @@ def test_less_sampling_is_never_worse(number):
 def test_a_longer_separation_is_counted_in_its_groups():
     """Independent columns of norms 1 and 2, b = 2: participations of the second group, as in Poisson sampling."""
     few = Few(matrices.dense(np.diag([1.0, 2.0, 1.0, 2.0])), 2.0, 0.1, 2)
-    assert few.columns == 2 and few.p == 0.2
-    assert few._norms(np.array([0.0, 1.0, 2.0])) == pytest.approx([0.0, 2.0, math.sqrt(8.0)], rel=1e-9)
+    assert few.counts.columns == 2 and few.counts.p == 0.2
+    assert few.counts.norms(np.array([0.0, 1.0, 2.0])) == pytest.approx([0.0, 2.0, math.sqrt(8.0)], rel=1e-9)
     exact = accounting.delta([(mixtures.binomial(1, 0.2, 1.0), 2)], 0.5, "remove").lower
     assert exact <= few.delta(0.5, "remove")[0] <= 3 * exact
 

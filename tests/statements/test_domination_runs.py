@@ -266,7 +266,7 @@ def test_counting_participations_holds_for_adaptive_inputs(rounds, q, sigma, eps
     present = averaged(entries, coins(rounds, q), inputs, sigma, ends)
     absent = sequences(entries, (0,) * rounds, inputs, sigma, ends)
     few = Few(matrices.dense(entries), sigma, q, 1)
-    for bound in (few.mixture.hockey_stick(epsilon, direction), few._once(epsilon)):
+    for bound in (few.counts.mixture.hockey_stick(epsilon, direction), few.once.delta(epsilon)):
         assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
 
 
