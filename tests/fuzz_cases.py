@@ -11,6 +11,8 @@ import inspect
 import json
 import math
 import traceback
+import types
+import typing
 from pathlib import Path
 
 import numpy as np
@@ -299,11 +301,18 @@ def unsound(value, name=""):
 
 def of_stated_type(function, value):
     """Whether a value has a type that the function's signature names, if it names one."""
-    stated = inspect.signature(function).return_annotation
-    if not isinstance(stated, str) or not inspect.isfunction(function):
+    if not inspect.isfunction(function):
         return True
-    names = {part.partition("[")[0].rpartition(".")[2].strip() for part in stated.split("|")}
-    return bool(names & {kind.__name__ for kind in type(value).__mro__} | names & ({"None"} if value is None else set()))
+    return _is_a(value, typing.get_type_hints(function).get("return", typing.Any))
+
+
+def _is_a(value, kind):
+    origin = typing.get_origin(kind) or kind
+    if origin in (typing.Union, types.UnionType):
+        return any(_is_a(value, each) for each in typing.get_args(kind))
+    if origin is typing.Any or isinstance(origin, typing.TypeVar):
+        return True
+    return isinstance(value, origin)
 
 
 def unclear(error):
