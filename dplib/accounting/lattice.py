@@ -37,6 +37,7 @@ from .lattice_composition import MOST_POINTS, Sum, TooLong, best_alias
 from .lattice_round import Law, Step
 
 MOST_CELLS = 550_000
+_MOST_ENTRIES = 1.5e8  # cells times components of one law: about a second
 _MARGIN, _MOST_MARGIN = 3.0, 22.0  # what is cut, over delta times the aim: e^-3; over delta: e^-22
 _MOST_RECUTS = 4
 # Tilts tried, over the saddle; a period this short, next to the window, will do; digits that another tilt may cost.
@@ -145,7 +146,7 @@ class _Solver:
                 break
             self._cut(parts, direction, self.rough_log_delta)
         components = max(len(m.shifts) for m, _ in parts)
-        self.cells, self.points = int(min(cells, 5e6 / min(components, 40))), points
+        self.cells, self.points = int(min(cells, 5e6 / min(components, 40), _MOST_ENTRIES / components)), points
 
     def _cut(self, parts, direction, known):
         """Window and tilt.
