@@ -57,6 +57,12 @@ def _log_delta(mu, epsilon):
     return float(log_tail_difference(x, mu))
 
 
+def _log_miss(mu, epsilon):
+    """log of 1 - delta, the sum of two positive terms, for mu > 0."""
+    x = epsilon / mu - mu / 2
+    return float(np.logaddexp(special.log_ndtr(x), epsilon + special.log_ndtr(-x - mu)))
+
+
 def epsilon(mu: float, delta: float) -> float:
     """Smallest epsilon >= 0 with delta(mu, epsilon) <= `delta`, to 1e-12 relative.
 
@@ -71,7 +77,10 @@ def epsilon(mu: float, delta: float) -> float:
         return 0.0
     # delta <= P(L > eps) = Phi(mu/2 - eps/mu), so the root lies below `top`.
     top = max(mu * (mu / 2 - special.ndtri_exp(math.log(delta))), 1e-300)
-    gap = lambda eps: _log_delta(mu, eps) - math.log(delta)
+    if delta > 0.5:  # the logarithm of delta has lost the digits of what it misses
+        gap = lambda eps: math.log1p(-delta) - _log_miss(mu, eps)
+    else:
+        gap = lambda eps: _log_delta(mu, eps) - math.log(delta)
     return optimize.brentq(gap, 0.0, top * (1 + 1e-9), xtol=1e-300, rtol=1e-14, maxiter=500)
 
 

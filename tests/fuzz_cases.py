@@ -21,7 +21,7 @@ from library_files import public_modules
 from property_cases import logs
 
 import dplib
-from dplib import accounting, batching, contour, matrices, mixtures, renyi, results
+from dplib import accounting, batching, matrices, mixtures, renyi, results
 from dplib.lessons import course, studies
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
@@ -254,8 +254,6 @@ def cases():
             found[name] = _use_mixture(function), known | x | asked, optional
         elif name.startswith("truth."):
             found[name] = _ask_truth(function), known | asked, optional
-        elif name == "contour.Chernoff":
-            found[name] = lambda epsilon, **arguments: contour.Chernoff(**arguments).log_delta(epsilon), known | {"epsilon": EPSILON}, optional
         else:
             found[name] = function, known, optional
     return found

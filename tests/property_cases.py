@@ -9,6 +9,7 @@ from hypothesis import Phase, reject, settings
 from hypothesis import strategies as st
 
 from dplib import NoBracketError, accounting, contour, lattice
+from dplib.accounting.chernoff import Chernoff
 from dplib.mixtures import Mixture, binomial
 
 SCALE = 20 if settings.get_current_profile_name() == "thorough" else 1
@@ -97,5 +98,5 @@ def questions(draw, most=10**6):
 
 def epsilon_at(draw, parts, least=1e-200):
     """Some epsilon at which delta of the remove direction is roughly between `least` and 1/2."""
-    found = answer(contour.Chernoff(parts, "remove").epsilon, math.log(draw(logs(least, 0.5))))
+    found = answer(Chernoff(parts, "remove").epsilon, math.log(draw(logs(least, 0.5))))
     return found if found > 0 else draw(logs(1e-3, 1.0))

@@ -21,7 +21,7 @@
     records: ["number of records", true, (x) => x >= 1 && x <= 1e12, "a whole number, at least the batch size"],
     steps: ["number of steps", true, (x) => x >= 1 && x <= 1e7, "a whole number from 1 to 10,000,000"],
     group: ["group size", true, (x) => x >= 1 && x <= 1000, "a whole number from 1 to 1000"],
-    delta: ["delta", false, (x) => x >= 1e-100 && x < 1, "at least 1e-100, below 1"],
+    delta: ["delta", false, (x) => x >= 1e-100 && x <= 0.5, "at least 1e-100, at most 0.5"],
     epsilon: ["epsilon", false, (x) => x > 0 && x <= 1e4, "above 0, at most 10,000"],
   };
 

@@ -18,11 +18,12 @@ from typing import Literal
 from .. import gaussian
 from .._base import validate as check
 from .._base.lazy_scipy import special
+from .._base.log_space import EPS
 from .._base.validate import Direction
 from ..gaussian import TAIL_ERROR
-from ..mixtures import EPS, Mixture
+from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError, UpperBound
-from . import contour, lattice, one_round, renyi, wide
+from . import chernoff, contour, lattice, one_round, renyi, wide
 from .floats import outward_exp
 
 Method = Literal["auto", "contour", "lattice", "renyi"]
@@ -42,7 +43,7 @@ _LOG_PRACTICAL = -40.0  # log of a delta below which brackets are as narrow as a
 _LEAST_NOISE, _LEAST_DELTA, _LEAST_MISS = 0.01, 1e-300, 1e-12
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND = 1e-3, 2e-4
-_TRIES = (35_000, 500_000), (120_000, 700_000), (550_000, 1_800_000)  # cells of a round, points of the sum
+_TRIES = (35_000, 500_000), (120_000, 700_000), (lattice.MOST_CELLS, lattice.MOST_POINTS)  # cells of a round, points of the sum
 
 
 def delta(
@@ -283,7 +284,7 @@ def _is_one_round(parts):
 def _rough_log_delta(parts, epsilon, direction):
     """Chernoff's bound on log delta, without a certificate; far above it where records are hardly ever sampled."""
     try:
-        return contour.Chernoff(parts, direction).log_delta(epsilon)
+        return chernoff.Chernoff(parts, direction).log_delta(epsilon)
     except (NoBracketError, ValueError):
         return 0.0
 
@@ -335,7 +336,7 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         value = gaussian.epsilon(mu, delta)
         if value == 0.0:
             return Bracket(0.0, 0.0, "closed form")
-        pad = 1e-12 * value + mu * (TAIL_ERROR * (1 - math.log(delta)) + 4 * EPS * mu)
+        pad = 1e-12 * value + mu * (TAIL_ERROR * (1 - math.log(min(delta, 1 - delta))) + 4 * EPS * mu)
         return Bracket(max(value - pad, 0.0), value + pad, "closed form")
     if _is_one_round(parts):
         return one_round.epsilon(parts[0][0], delta, direction)

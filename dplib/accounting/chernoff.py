@@ -1,12 +1,23 @@
-"""The saddle of exp(K(c) - c eps): where both accountants place their tilt."""
+"""The saddle of exp(K(c) - c eps), where both accountants place their tilt, and the moments of a composition that it needs."""
 
 from __future__ import annotations
 
 import math
 
+from .._base.lazy_scipy import optimize
+from .contour_nodes import STRIP_CAP, Coarse, Family
+from .floats import inside_floats
+
+_MOST_ROWS, _MOST_ENTRIES = 256, 40_000  # of one family: entries = rows x nodes, roughly
+
 
 def log_kernel(c):
-    """log sup_{t>0} (1 - e^{-t}) e^{-ct} = log(c^c / (1+c)^(1+c)): Chernoff for hockey sticks."""
+    """log sup_{t>0} (1 - e^{-t}) e^{-ct} = log(c^c / (1+c)^(1+c)): Chernoff for hockey sticks.
+
+    For -1 <= c <= 0, log sup_t min(1, e^{-t}) e^{-ct} = 0: Chernoff for what they miss.
+    """
+    if c <= 0:
+        return 0.0
     return -c * math.log1p(1 / c) - math.log1p(c)
 
 
@@ -42,3 +53,92 @@ def saddle(moments, start=1.0, *, log_delta=None, epsilon=None):
         if not 1e-14 < c < 1e30:
             break
     return float(max(c, 0.7 / math.sqrt(max(moments(c)[2], 1e-300))))
+
+
+# ------------------------------------------------------------- the composition
+
+
+def _families(composition, sign):
+    """The composition as a list of families; those that share a grid of shifts together."""
+    if len(composition) == 1:
+        [(mixture, rounds)] = composition
+        return [Family([mixture], [rounds], sign)]
+    open_groups, groups = [], []
+    for mixture, rounds in sorted(composition, key=lambda part: -len(part[0].shifts)):
+        shifts = mixture.shifts.tolist()
+        found = [group for group in open_groups if shifts[-1] in group[0] and group[0].issuperset(shifts)]
+        if not found:
+            nodes = (20 + shifts[-1]) * 8 * max(1 / STRIP_CAP, math.sqrt(mixture.variance_bound))
+            found = [(set(shifts), [], min(_MOST_ENTRIES / nodes, _MOST_ROWS))]
+            open_groups.append(found[0])
+            groups.append(found[0][1])
+        _, members, most = found[0]
+        members.append((mixture, rounds))
+        if len(members) >= most:
+            open_groups = [group for group in open_groups if group is not found[0]]
+    return [Family(*zip(*members), sign) for members in groups]
+
+
+class Composition:
+    """A list of mixtures with multiplicities, in one direction."""
+
+    def __init__(self, composition, direction):
+        if not composition:
+            raise ValueError("composition must not be empty")
+        sign = 1 if direction == "remove" else -1
+        self.families = _families(composition, sign)
+        self.coarse = Coarse(self.families)
+
+    def tilt(self, log_delta=None, epsilon=None):
+        """The tilt that minimises the Chernoff epsilon (or delta)."""
+        return saddle(self.coarse, log_delta=log_delta, epsilon=epsilon)
+
+    def chernoff_epsilon(self, log_delta):
+        """(rough epsilon from the Chernoff bound, its tilt)."""
+        c = self.tilt(log_delta=log_delta)
+        return (self.coarse(c)[0] - log_delta + log_kernel(c)) / c, c
+
+    def misses(self, epsilon):
+        """Whether delta(epsilon) is so large that 1 - delta is what should be computed, by a rule of thumb."""
+        _, mean, variance = self.coarse(0.0)
+        return epsilon < mean - 1.3 * math.sqrt(variance)
+
+    def miss_tilt(self, epsilon):
+        """The tilt in (-1, 0) that minimises the Chernoff bound on 1 - delta(epsilon), about."""
+        return self._least(lambda c: self.coarse(c)[0] - c * epsilon - math.log(-c * (1 + c)))
+
+    def miss_epsilon(self, log_miss):
+        """(rough epsilon at which 1 - delta is this small, its tilt in (-1, 0)): Chernoff's, with the saddle's factor."""
+
+        def epsilon(c):
+            moment, _, variance = self.coarse(c)
+            return (moment - log_miss - math.log(-c * (1 + c) * math.sqrt(2 * math.pi * variance))) / c
+
+        c = self._least(lambda c: -epsilon(c))
+        return epsilon(c), c
+
+    def _least(self, of):
+        # Away from the poles 0 and -1, by less than 1 / deviation.
+        edge = min(0.05, 0.7 / math.sqrt(self.coarse(0.0)[2]))
+        found = optimize.minimize_scalar(of, bounds=(edge - 1, -edge), method="bounded", options={"xatol": edge / 20})
+        return float(found.x)
+
+
+class Chernoff:
+    """Rough log delta or epsilon from the Chernoff bound: a starting point, no certificate."""
+
+    def __init__(self, composition, direction):
+        self.problem = Composition(composition, direction)
+
+    def tilt(self, epsilon: float) -> float:
+        with inside_floats():
+            return self.problem.tilt(epsilon=epsilon)
+
+    def log_delta(self, epsilon: float) -> float:
+        c = self.tilt(epsilon)
+        with inside_floats():
+            return min(self.problem.coarse(c)[0] - c * epsilon + log_kernel(c), 0.0)
+
+    def epsilon(self, log_delta: float) -> float:
+        with inside_floats():
+            return self.problem.chernoff_epsilon(log_delta)[0]

@@ -4,6 +4,9 @@ For a composition with loss L = sum_i L_i and M(z) = E exp(zL), every c > 0 give
 
     delta(eps) = (1/pi) Re int_0^inf  M(c+iy) e^{-(c+iy) eps} / ((c+iy)(c+iy+1)) dy.
 
+For -1 < c < 0 the same integral is -(1 - delta(eps)) [A-9]: near delta = 1 it keeps the digits
+of the miss 1 - delta, from which epsilon is found there.
+
 With R = P/Q of one round, E exp(z L_i) is E_Q[R^{1+z}] (remove) or E_Q[R^{-z}]
 (add): a one-dimensional Gaussian integral of an analytic function, which the
 trapezoid rule evaluates to full precision on a few hundred nodes. Rounds only
@@ -13,7 +16,8 @@ Error bounds (each is added to the bracket; all are relative to M(c) e^{-c eps})
   E1 aliasing in y: with step 2 pi / Lambda and half weight at y = 0 the infinite
      sum equals sum_m e^{c m Lambda} delta(eps + m Lambda), m over all integers. The
      terms m != 0 are non-negative: the sum is an upper bound, and Chernoff bounds
-     at other tilts bound what to subtract for the lower one.
+     at other tilts bound what to subtract for the lower one. (Of the miss likewise; where
+     delta(eps + m Lambda) is bounded by 1, the miss is, and on the other side.)
   E2 truncation in y: |phi(y)| of each factor is bounded beyond the last node, on
      intervals by values at their ends and |(|phi|^2)''| <= 2 Var L, and from some y
      on by 1 - w(S) + V(S)/y (integration by parts on a set S of nodes); the bounds
@@ -37,99 +41,35 @@ import math
 
 import numpy as np
 
-from ..mixtures import EPS, Mixture
+from .._base.log_space import EPS
+from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError
-from .chernoff import log_kernel, saddle
+from .chernoff import Composition, log_kernel
 from .contour_decay import Decay, integrated_by_parts
-from .contour_nodes import BLOCK, STRIP_CAP, Coarse, Family, nodes_for
+from .contour_nodes import BLOCK, nodes_for
 from .floats import inside_floats
 
 _WORK_CAP = 60_000_000  # entries of the (y, u) matrix: about two seconds
 _FREQUENCY_CAP = 60_000
-_MOST_ROWS, _MOST_ENTRIES = 256, 40_000  # of one family: entries = rows x nodes, roughly
 # Every tilt is exact. At the saddle most digits are saved, but the moments just above it may
 # explode, so that no period keeps the aliases small: then these shares of it are tried.
 _SHARES = (1.0, 0.8, 0.5, 0.3)
 _ALIASES_AIM, _ALIASES_MOST = -34.0, -24.0  # log of the aliases over delta, about
-
-
-# ------------------------------------------------------------- the composition
-
-
-def _families(composition, sign):
-    """The composition as a list of families; those that share a grid of shifts together."""
-    if len(composition) == 1:
-        [(mixture, rounds)] = composition
-        return [Family([mixture], [rounds], sign)]
-    open_groups, groups = [], []
-    for mixture, rounds in sorted(composition, key=lambda part: -len(part[0].shifts)):
-        shifts = mixture.shifts.tolist()
-        found = [group for group in open_groups if shifts[-1] in group[0] and group[0].issuperset(shifts)]
-        if not found:
-            nodes = (20 + shifts[-1]) * 8 * max(1 / STRIP_CAP, math.sqrt(mixture.variance_bound))
-            found = [(set(shifts), [], min(_MOST_ENTRIES / nodes, _MOST_ROWS))]
-            open_groups.append(found[0])
-            groups.append(found[0][1])
-        _, members, most = found[0]
-        members.append((mixture, rounds))
-        if len(members) >= most:
-            open_groups = [group for group in open_groups if group is not found[0]]
-    return [Family(*zip(*members), sign) for members in groups]
-
-
-class _Composition:
-    """A list of mixtures with multiplicities, in one direction."""
-
-    def __init__(self, composition, direction, most_work=_WORK_CAP):
-        if not composition:
-            raise ValueError("composition must not be empty")
-        self.most_work = most_work
-        sign = 1 if direction == "remove" else -1
-        self.families = _families(composition, sign)
-        self.coarse = Coarse(self.families)
-
-    def tilt(self, log_delta=None, epsilon=None):
-        """The tilt that minimises the Chernoff epsilon (or delta)."""
-        return saddle(self.coarse, log_delta=log_delta, epsilon=epsilon)
-
-    def chernoff_epsilon(self, log_delta):
-        """(rough epsilon from the Chernoff bound, its tilt)."""
-        c = self.tilt(log_delta=log_delta)
-        return (self.coarse(c)[0] - log_delta + log_kernel(c)) / c, c
-
-
-class Chernoff:
-    """Rough log delta or epsilon from the Chernoff bound: a starting point, no certificate."""
-
-    def __init__(self, composition, direction):
-        self.problem = _Composition(composition, direction)
-
-    def tilt(self, epsilon: float) -> float:
-        with inside_floats():
-            return self.problem.tilt(epsilon=epsilon)
-
-    def log_delta(self, epsilon: float) -> float:
-        c = self.tilt(epsilon)
-        with inside_floats():
-            return min(self.problem.coarse(c)[0] - c * epsilon + log_kernel(c), 0.0)
-
-    def epsilon(self, log_delta: float) -> float:
-        with inside_floats():
-            return self.problem.chernoff_epsilon(log_delta)[0]
+_LARGE_DELTA = 0.9  # from this delta on, epsilon is found from 1 - delta
 
 
 class _AliasedError(NoBracketError):
     """The aliases at this tilt are not small."""
 
 
-def _integral(composition, c, epsilon):
+def _integral(composition, c, epsilon, most_work):
     """The integral at the tilt c, or at the first share of it where the aliases are small."""
     for share in _SHARES:
         try:
-            return _Integral(composition, share * c, epsilon)
+            return _Integral(composition, share * c, epsilon, most_work)
         except _AliasedError:
             continue
-    return _Integral(composition, c, epsilon, any_aliases=True)
+    return _Integral(composition, c, epsilon, most_work, any_aliases=True)
 
 
 class _Aliases:
@@ -140,7 +80,7 @@ class _Aliases:
         self.c = c
         moments = sum(n.log_moments_at(tilts) for n in nodes)
         self._others = [(other, k, log_kernel(other)) for other, k in zip(tilts, moments.tolist())]
-        aim = _ALIASES_AIM - math.log(c * (1 + c) * s)
+        aim = _ALIASES_AIM - math.log(abs(c * (1 + c)) * s)
         best = math.inf, 8 * s
         for multiple in (8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 400, 1000, 3000):
             self.period = multiple * s
@@ -155,9 +95,12 @@ class _Aliases:
     def log_bound(self, epsilon, log_moment):
         """log of a bound on the aliasing E1 over M(c) e^{-c eps}; log_moment : log M(c)."""
         c, period = self.c, self.period
-        # Below: delta <= 1, or Chernoff at a smaller tilt. Above: at a larger tilt.
-        below = c * epsilon - log_moment - c * period - math.log(-math.expm1(-c * period))
+        # Delta <= 1 below, or the miss <= 1 above; Chernoff at smaller tilts below, at larger ones above.
+        gap = abs(c) * period
+        below = c * epsilon - log_moment - gap - math.log(-math.expm1(-gap))
         above = math.inf
+        if c < 0:
+            below, above = above, below
         for other, k, kernel in self._others:
             value = self._at(other, k, kernel, epsilon, log_moment)
             if other < c:
@@ -188,30 +131,34 @@ class _Aliases:
 class _Integral:
     """The contour integral at one tilt: the sum, and everything that bounds its error."""
 
-    def __init__(self, composition, c, epsilon, any_aliases=False):
+    def __init__(self, composition, c, epsilon, most_work=_WORK_CAP, any_aliases=False):
         self.c, self.families = c, composition.families
         _, _, variance = composition.coarse(c)
         s = math.sqrt(variance)
         if not s > 0 or not math.isfinite(s):
             raise NoBracketError("the contour found a tilted loss without spread")
-        self.tilts = [c + k / s for k in (1, 2, 4, 8)]
-        self.tilts += [c - k / s for k in (1, 2, 4, 8) if c - k / s > 0.05 * c]
+        if c > 0:
+            self.tilts = [c + k / s for k in (1, 2, 4, 8)]
+            self.tilts += [c - k / s for k in (1, 2, 4, 8) if c - k / s > 0.05 * c]
+        else:
+            self.tilts = [-1.0] + [c + k / s for k in (-8, -4, -2, -1, 1, 2, 4, 8) if -1 < c + k / s < 0.05 * c]
+        self.scale = abs(c * (1 + c)) * s  # next to a sum of about its inverse, what is left out is judged
         # The other accountants cost more with every mixture, so that the patience grows, too.
-        self.most_work = composition.most_work * (1 + sum(len(f.rounds) for f in self.families) / 100)
+        self.most_work = most_work * (1 + sum(len(f.rounds) for f in self.families) / 100)
         self.work, self.e2, at_least, frequency = 0, math.inf, 0.0, 12 / s
         self._choose_nodes(frequency)
         self.aliases = _Aliases(c, self.tilts, self.nodes, self.log_moment, s, epsilon)
         self.spacing = 2 * math.pi / self.aliases.period
-        if not any_aliases and self.aliases.log_bound(epsilon, self.log_moment) > _ALIASES_MOST - math.log(c * (1 + c) * s):
+        if not any_aliases and self.aliases.log_bound(epsilon, self.log_moment) > _ALIASES_MOST - math.log(self.scale):
             raise _AliasedError("no period keeps the contour's aliases small at this tilt")
         for _ in range(7):
             reached = self._sum_frequencies(s, at_least)
-            if self.e3 * c * (1 + c) * s > 1e-11 and reached > frequency:
+            if self.e3 * self.scale > 1e-11 and reached > frequency:
                 frequency = reached
                 self._choose_nodes(frequency)
                 continue
-            self.e2 = self._frequency_tail(reached, s)
-            if self.e2 * c * (1 + c) * s < 1e-13 or self.work > self.most_work:
+            self.e2 = self._frequency_tail(reached)
+            if self.e2 * self.scale < 1e-13 or self.work > self.most_work:
                 break
             # Where the nodes are good, |phi|^T has come back: sum further. Else take more nodes.
             come_back = self._still_large
@@ -249,7 +196,7 @@ class _Integral:
                 quadrature += np.minimum(nodes.quadrature.error(float(y[-1])), 1e100) @ per_error
                 rounding += (nodes.characteristic_rounding(y, distance) * per_error).sum(axis=0)
             z = c + 1j * y
-            kernel = self.spacing / math.pi / (z * (z + 1))
+            kernel = math.copysign(self.spacing / math.pi, c) / (z * (z + 1))
             blocks.append(np.exp(log_power) * kernel)
             # Factors of size m_i, each off by e_i, have a product off by at most
             # prod (m_i + e_i) - prod m_i <= prod m_i (exp(sum e_i / m_i) - 1).
@@ -284,15 +231,14 @@ class _Integral:
         allowance = moment_rounding + EPS * (4 * math.log2(len(self.terms) + 2) + abs(self.log_moment))
         self.error = self.e2 + self.spoiled + size * allowance
 
-    def _frequency_tail(self, top, s):
+    def _frequency_tail(self, top):
         """E2: bound on the frequencies beyond `top`."""
         far, tail = integrated_by_parts(self.nodes, self.decays, top, self.spacing)
         # From `top` to `far`: intervals that grow geometrically, halved where too long.
         ends = top * 1.4 ** np.arange(1 + math.ceil(math.log(far / top * 1.0001) / math.log(1.4)))
         squares = self._squares(ends)
-        # What an interval may contribute, next to a sum of about 1 / (c (1 + c) s).
-        size = self.c * (1 + self.c) * s
-        enough = lambda y, length: -38 - np.log(size * length / (y * y))
+        # What an interval may contribute.
+        enough = lambda y, length: -38 - np.log(self.scale * length / (y * y))
         large = _log_modulus(self.nodes, squares) > enough(ends, 0.4 * ends)
         self._still_large = float(ends[large].max()) if large.any() else 0.0
         if large.any():
@@ -322,19 +268,20 @@ class _Integral:
     # -- values
 
     def log_bounds(self, epsilon):
-        """(log lower, log value, log upper, d log value / d epsilon) of delta(epsilon)."""
+        """(log lower, log value, log upper, d log value / d epsilon) of delta(epsilon), or of 1 / (1 - delta(epsilon))."""
         terms = self.terms * np.exp(1j * self.y * (self.mean - epsilon))
         value = float(terms.real.sum())
         slope = float(terms.imag @ self.y)
         # The phase y (mean - eps) and the factor e^{-c eps} round with eps itself.
         phase = 4 * EPS * (abs(self.mean) + abs(epsilon))
-        error = self.error + phase * float(np.abs(self.terms) @ (self.y + self.c))
+        error = self.error + phase * float(np.abs(self.terms) @ (self.y + abs(self.c)))
         aliasing = math.exp(min(self.aliases.log_bound(epsilon, self.log_moment), 700.0))
         lead = self.log_moment - self.c * epsilon
         lower, middle, upper = (
             lead + math.log(x) if x > 0 else -math.inf for x in (value - error - aliasing, value, value + error)
         )
-        return lower, middle, upper, slope / value - self.c if value > 0 else -self.c
+        rate = slope / value - self.c if value > 0 else -self.c
+        return (lower, middle, upper, rate) if self.c > 0 else (-upper, -middle, -lower, -rate)
 
 
 def _between(nodes, squares, lengths):
@@ -365,13 +312,19 @@ def side_log_delta(
     composition : list of (Mixture, rounds), none of them trivial. most_work : entries of the (y, u) matrix.
     Raises NoBracketError where the bounds do not close.
     """
-    problem = _Composition(composition, direction, most_work)
-    integral = _integral(problem, problem.tilt(epsilon=epsilon), epsilon)
+    problem = Composition(composition, direction)
+    by_miss = problem.misses(epsilon)
+    c = problem.miss_tilt(epsilon) if by_miss else problem.tilt(epsilon=epsilon)
+    integral = _integral(problem, c, epsilon, most_work)
     lower, _, upper, _ = integral.log_bounds(epsilon)
-    if not math.isfinite(lower):
-        raise NoBracketError("the contour's error bound exceeds delta itself")
-    pad = 4 * EPS * (1 + abs(integral.log_moment) + abs(integral.c * epsilon))
-    return Bracket(lower - pad, min(upper + pad, 0.0) if lower - pad <= 0 else upper, "contour")
+    pad = 4 * EPS * (1 + abs(integral.log_moment) + abs(c * epsilon))
+    lower, upper = lower - pad, upper + pad
+    if not (math.isfinite(lower) and lower > 0 if by_miss else math.isfinite(lower)):
+        raise NoBracketError("the contour's error bound exceeds delta itself, or 1 - delta")
+    if by_miss:
+        lower, upper = (math.log(-math.expm1(-end)) for end in (lower, upper))
+        return Bracket(lower - 4 * EPS, min(upper + 4 * EPS, 0.0), "contour")
+    return Bracket(lower, min(upper, 0.0) if lower <= 0 else upper, "contour")
 
 
 @inside_floats()
@@ -385,15 +338,20 @@ def side_epsilon(
     >>> print(f'{contour.side_epsilon([(one_round, 2000)], delta=1e-6, direction="remove").upper:.4f}')
     2.9553
     """
-    log_delta = math.log(delta)
-    problem = _Composition(composition, direction, most_work)
-    guess, c = problem.chernoff_epsilon(log_delta)
-    integral = _integral(problem, c, guess)
-    return bracket_epsilon(integral, root_of(integral, guess, log_delta), log_delta)
+    problem = Composition(composition, direction)
+    if delta < _LARGE_DELTA:
+        target = math.log(delta)
+        guess, c = problem.chernoff_epsilon(target)
+    else:
+        log_miss = math.log1p(-delta)
+        target = -log_miss
+        guess, c = problem.miss_epsilon(log_miss)
+    integral = _integral(problem, c, guess, most_work)
+    return bracket_epsilon(integral, root_of(integral, guess, target), target)
 
 
-def bracket_epsilon(integral: _Integral, root: float, log_delta: float) -> Bracket:
-    """The bracket around `root` whose ends are certified by `integral.log_bounds`."""
+def bracket_epsilon(integral: _Integral, root: float, target: float) -> Bracket:
+    """The bracket around `root` whose ends are certified by `integral.log_bounds` against its target."""
     lower, value, upper, slope = integral.log_bounds(root)
     if not (math.isfinite(lower) and slope < 0 and upper - lower < 1):
         raise NoBracketError("the contour's error bound exceeds delta itself")
@@ -401,7 +359,7 @@ def bracket_epsilon(integral: _Integral, root: float, log_delta: float) -> Brack
     high, low = root + width, root - width
     for _ in range(40):
         # The ends are certified by evaluating the bounds there, not by linearisation.
-        if integral.log_bounds(high)[2] <= log_delta:
+        if integral.log_bounds(high)[2] <= target:
             break
         high += width
         width *= 2
@@ -411,7 +369,7 @@ def bracket_epsilon(integral: _Integral, root: float, log_delta: float) -> Brack
         return Bracket(0.0, 0.0, "contour")
     width = root - low
     for _ in range(40):
-        if low <= 0 or integral.log_bounds(low)[0] >= log_delta:
+        if low <= 0 or integral.log_bounds(low)[0] >= target:
             break
         low -= width
         width *= 2
@@ -420,15 +378,15 @@ def bracket_epsilon(integral: _Integral, root: float, log_delta: float) -> Brack
     return Bracket(max(low, 0.0), high, "contour")
 
 
-def root_of(integral: _Integral, guess: float, log_delta: float) -> float:
-    """The epsilon at which the sum equals delta: Newton, from the Chernoff value down."""
+def root_of(integral: _Integral, guess: float, target: float) -> float:
+    """The epsilon at which the sum equals its target: Newton, from the Chernoff value down."""
     x = guess
     for _ in range(60):
         _, value, _, slope = integral.log_bounds(x)
         if not math.isfinite(value) or not slope < 0:
             raise NoBracketError("the contour's sum is lost in its own error")
-        step = (value - log_delta) / slope
+        step = (value - target) / slope
         x -= step
-        if abs(step) <= 4 * EPS * (abs(x) + 1e-300) or abs(value - log_delta) < 1e-14:
+        if abs(step) <= 4 * EPS * (abs(x) + 1e-300) or abs(value - target) < 1e-14:
             break
     return x

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from .._base.lazy_scipy import special
+from .._base.log_space import EPS, complex_log1p, log_sum_exp
 from ..gaussian import LOG_SQRT_2PI
-from ..mixtures import EPS, complex_log1p, log_sum_exp
 from ..results import NoBracketError
 
 NEGLIGIBLE = 46.0  # e^-46 = 1e-20: what may be left out before it is bounded
@@ -156,8 +156,8 @@ class Family:
     def coarse(self, c):
         """(K, K', K'') of the family at tilt c on a coarse grid, good to a few digits: for choosing c."""
         if c > self._coarse_reach:
-            self._coarse_reach = 4 * c if c > 1 else 2 * c
-            low, high = self.window(0.0, self._coarse_reach)
+            self._coarse_reach = 4 * c if c > 1 else max(2 * c, 0.0)
+            low, high = self.window(-1.0 if c < 0 else 0.0, self._coarse_reach)
             step = min(0.5, 0.6 / math.sqrt(float(self.variance.max()) + 1e-9))
             count = int(math.ceil((high - low) / step)) + 1
             if count > 400_000:
@@ -266,14 +266,14 @@ class Nodes:
     def rounding(self, c):
         """Allowance for the rounding error of each log-moment at tilt c."""
         base, error, _, _ = self._rounding_sums
-        return _ROUNDING_SAFETY * (base + c * error) + (
+        return _ROUNDING_SAFETY * (base + abs(c) * error) + (
             self.family.log_error if self.family.sign > 0 else 0.0
         )
 
     def characteristic_rounding(self, y, distance):
         """Allowance for the rounding error of phi(y), given |phi(y) - 1|, shape (rows, n)."""
         base, error, loss, centred = self._rounding_sums
-        scale = base + EPS * self.c * loss + self.family.log_error
+        scale = base + EPS * abs(self.c) * loss + self.family.log_error
         spread = error + EPS * centred
         return _ROUNDING_SAFETY * (scale[:, None] * np.minimum(distance + EPS, 2.0) + y * spread[:, None])
 
@@ -308,7 +308,7 @@ class Quadrature:
                 np.where(rate > 0, end - np.log(rate), np.inf) for end, rate in zip((left, right), steep)
             ]
         # The humps cost more: where the others do not settle it.
-        if w >= 1 and (np.maximum(*sides) > log_moment - NEGLIGIBLE).any():
+        if w > 0 and (np.maximum(*sides) > log_moment - NEGLIGIBLE).any():
             heights, centres, slack = family.humps(c)
             for i, x in enumerate((low - centres, centres - high)):
                 sides[i] = np.minimum(sides[i], slack + log_sum_exp(heights + special.log_ndtr(x)))

@@ -29,7 +29,8 @@ import math
 
 import numpy as np
 
-from ..mixtures import Mixture, log_sum_exp
+from .._base.log_space import log_sum_exp
+from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError
 from .chernoff import log_kernel, saddle
 from .floats import inside_floats
@@ -54,17 +55,19 @@ _FIRST_AIM = 0.75  # of the width aimed at: what the first grid is chosen for
 class _Losses:
     """The losses of all rounds in their windows, known to a few digits: for choices, not for bounds.
 
+    epsilon : the question's is at least that.
     split : a loss, or None. Runs of which no round loses more are then left out of the moments.
     """
 
-    def __init__(self, parts, direction, target, margin):
+    def __init__(self, parts, direction, target, margin, epsilon):
         self.split = None
         self.steps = [Step(m, rounds, direction, target, margin) for m, rounds in parts]
         if direction == "add" and all(math.isfinite(m.log_floor) for m, _ in parts):
-            # No sum of losses can recover from a loss below minus all the others' maxima.
+            # No sum of losses reaches epsilon where one is below what all the others' maxima leave to it.
             total = -sum(rounds * m.log_floor for m, rounds in parts)
             for step in self.steps:
-                step.cut_below(-(total + step.mixture.log_floor))
+                others = total + step.mixture.log_floor
+                step.cut_below(epsilon - others - 0.1 * (total - epsilon))
         self.reach = max(s.high for s in self.steps) - min(s.low for s in self.steps)
 
     def moments(self, c):
@@ -158,7 +161,7 @@ class _Solver:
         level, low, high = -60.0 if known is None else known, _LEAST_LOG_DELTA, 0.0
         for _ in range(_MOST_CUTS):
             self.level = level
-            self.losses = _Losses(parts, direction, level, self.margin)
+            self.losses = _Losses(parts, direction, level, self.margin, self.epsilon or 0.0)
             if not 1e-290 < self.losses.reach < 1e290:
                 raise NoBracketError("the lattice found no spread in the losses that matter")
             self._aim_tilt()

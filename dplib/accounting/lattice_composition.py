@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import fft
-from ..mixtures import EPS, complex_log1p
+from .._base.log_space import EPS, complex_log1p
 from ..results import NoBracketError
 from .chernoff import log_kernel
 

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from .._base.lazy_scipy import special
+from .._base.log_space import EPS, log_sum_exp
 from ..gaussian import LOG_SQRT_2PI
-from ..mixtures import EPS, log_sum_exp
 from ..results import NoBracketError
 
 # Gauss-Legendre rules, and up to which r (1 + |u| + m + sqrt V) they are off by at most 2e-15,

@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import optimize, special
+from .._base.log_space import EPS, log_sum_exp
 from ..gaussian import TAIL_ERROR
-from ..mixtures import EPS, Mixture, log_sum_exp
+from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError
 from .floats import inside_floats
 

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 from .. import mixtures
 from .._base import validate as check
 from .._base.lazy_scipy import optimize
+from .._base.log_space import EPS
 from .._base.validate import Direction
-from ..mixtures import EPS, Mixture
+from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError, UpperBound
 from .renyi_moments import Moments, log_convex, log_e2
 from .zhu_wang import integer_moment

@@ -28,8 +28,8 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import special
+from .._base.log_space import EPS, log_sum_exp
 from ..gaussian import LOG_SQRT_2PI
-from ..mixtures import EPS, log_sum_exp
 from ..results import Bracket, NoBracketError
 
 _AIM = 32.0  # strip error and truncation are pushed below e^-32 = 1e-14 of the integral

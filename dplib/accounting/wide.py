@@ -17,9 +17,9 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import optimize, special
-from ..mixtures import EPS, log_sum_exp
+from .._base.log_space import EPS, log_sum_exp
 from ..results import Bracket, NoBracketError
-from . import contour, lattice, renyi
+from . import chernoff, lattice, renyi
 from .chernoff import log_kernel
 from .floats import inside_floats, outward_exp
 from .lattice_composition import rounding
@@ -88,7 +88,7 @@ def _renyi_delta(parts, epsilon, direction):
 
 def renyi_log_delta(parts, epsilon, direction):
     """Upper bound of log delta(epsilon) by the one Renyi order that Chernoff's saddle names."""
-    order = 1 + min(max(contour.Chernoff(parts, direction).tilt(epsilon), 1e-3), _LARGEST_TILT)
+    order = 1 + min(max(chernoff.Chernoff(parts, direction).tilt(epsilon), 1e-3), _LARGEST_TILT)
     return renyi.log_delta(renyi.composition_curve(parts, direction), epsilon, orders=[order])[0]
 
 

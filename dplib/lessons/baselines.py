@@ -7,7 +7,7 @@ import math
 from .. import accounting, gaussian
 from .._base import validate as check
 from .._base.lazy_scipy import optimize
-from ..accounting import contour, wide
+from ..accounting import chernoff, wide
 from ..results import NoBracketError, UpperEnd
 
 _WIDE = 1e-3  # of log delta_1, relative: a wider bracket is compared with the bounds that always exist
@@ -119,7 +119,7 @@ def _chernoff_root(parts, growth, low, target):
     if len(parts) == 1 and parts[0][1] == 1:
         return low  # one round has a closed form, which costs less
     try:
-        side = contour.Chernoff(parts, "remove")
+        side = chernoff.Chernoff(parts, "remove")
         rough = lambda e: growth(e) - target + side.log_delta(e)
         high = low
         while rough(high) > 0:

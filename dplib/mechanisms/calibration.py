@@ -14,7 +14,7 @@ from .. import accounting, gaussian
 from .._base import checkpoints
 from .._base import validate as check
 from .._base.validate import Direction
-from ..accounting import contour, renyi
+from ..accounting import chernoff, renyi
 from ..mixtures import EPS
 from ..results import NoBracketError, UpperEnd
 from . import BallsInBins, MatrixMechanism, PoissonDPSGD, balls_in_bins
@@ -238,7 +238,7 @@ class _Solver:
             [(mixture, rounds)] = parts
             value = float(mixture.log_hockey_stick(np.array([self.epsilon]), self.side)[0]) + math.log(rounds)
         else:
-            value = contour.Chernoff(parts, self.side).log_delta(self.epsilon)
+            value = chernoff.Chernoff(parts, self.side).log_delta(self.epsilon)
         return max(value, -1e6) - self.target
 
     def _guess(self):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracle_cases import cases, load, pair
 
-from dplib import NoBracketError, contour, mixtures
+from dplib import NoBracketError, contour, gaussian, lattice, mixtures
 from dplib.accounting import contour_decay
 from dplib.accounting.contour_decay import Decay
 from dplib.accounting.contour_nodes import Family, Nodes, nodes_for
@@ -108,7 +108,7 @@ def test_what_a_part_of_the_nodes_contributes_falls_like_one_over_y(monkeypatch)
 
 def test_aliasing_is_positive_and_bounded():
     """A short period: the sum exceeds the truth, and the bound covers the difference."""
-    problem = contour._Composition([(mixtures.binomial(2, 0.1, 1.0), 300)], "remove")
+    problem = contour.Composition([(mixtures.binomial(2, 0.1, 1.0), 300)], "remove")
     c = problem.tilt(epsilon=5.0)
     good = contour._Integral(problem, c, 5.0)
     truth = good.log_bounds(5.0)
@@ -129,14 +129,13 @@ def test_refusal_names_the_reason():
 
 def test_the_bound_on_high_frequencies_covers_them():
     """E2: what the sum has beyond an early frequency, evaluated on fine nodes, is visible and below the bound."""
-    problem = contour._Composition([(mixtures.binomial(1, 0.1, 1.0), 300)], "remove")
+    problem = contour.Composition([(mixtures.binomial(1, 0.1, 1.0), 300)], "remove")
     c = problem.tilt(epsilon=3.0)
     integral = contour._Integral(problem, c, 3.0)
-    s = math.sqrt(problem.coarse(c)[2])
     sizes = np.abs(integral.terms)
     # The earliest place from which the bound closes.
     top, bound = next(
-        (y, bound) for y in integral.y[1:] if math.isfinite(bound := integral._frequency_tail(float(y), s))
+        (y, bound) for y in integral.y[1:] if math.isfinite(bound := integral._frequency_tail(float(y)))
     )
     assert top < 0.95 * integral.y[-1]
     rest = float(sizes[integral.y > top].sum())
@@ -161,3 +160,19 @@ def test_ends_of_epsilon_are_certified_where_they_lie(growth):
     bracket = contour.bracket_epsilon(integral, 2.0, -2.0)
     assert integral.log_bounds(bracket.upper)[2] <= -2.0 <= integral.log_bounds(bracket.lower)[0]
     assert bracket.width < 4
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("miss", [0.08, 1e-3, 1e-6, 1e-9])
+def test_epsilon_near_certainty(direction, miss):
+    """[A-9] Where delta is 1 - miss, epsilon is as sharp as elsewhere: the lattice agrees, a Gaussian in closed form too."""
+    composition = [(mixtures.binomial(4, 0.1, 1.5).facing(direction), 4000)]
+    found = contour.side_epsilon(composition, 1 - miss, direction)
+    assert found.relative_width < 1e-5
+    other = lattice.side_epsilon(composition, 1 - miss, direction, 1e-5)
+    assert found.lower <= other.upper and other.lower <= found.upper
+    back = contour.side_log_delta(composition, found.upper, direction)
+    assert -math.expm1(back.upper) == pytest.approx(miss, rel=1e-5)
+    steps, mu = 50, 12.0
+    plain = [(mixtures.Mixture([1.0], [1.0], math.sqrt(steps) / mu), steps)]
+    assert gaussian.epsilon(mu, 1 - miss) in contour.side_epsilon(plain, 1 - miss, direction)

@@ -85,6 +85,20 @@ def test_epsilon_inverts_delta(log_mu, log_delta):
     assert epsilon == 0 or epsilon <= slack or exact_log_delta(mu, epsilon - slack) >= target
 
 
+@settings(max_examples=80)
+@given(st.floats(math.log(0.1), math.log(1e3)), st.floats(math.log(1e-15), math.log(0.5)))
+def test_epsilon_where_delta_is_near_one(log_mu, log_miss):
+    mu, delta = math.exp(log_mu), 1 - math.exp(log_miss)
+    bracket = PoissonDPSGD(1 / mu, 1.0, 1).epsilon(delta)
+    with mp.workdps(60):
+        left = lambda e: mp.ncdf(e / mp.mpf(mu) - mp.mpf(mu) / 2) + mp.exp(e) * mp.ncdf(-e / mp.mpf(mu) - mp.mpf(mu) / 2)
+        if bracket.lower > 0:
+            assert left(mp.mpf(bracket.lower)) <= 1 - mp.mpf(delta) <= left(mp.mpf(bracket.upper))
+        else:
+            assert left(mp.mpf(bracket.upper)) >= 1 - mp.mpf(delta)
+    assert bracket.width <= 3e-12 * bracket.upper + 1e-11 * mu * (1 + mu)
+
+
 @settings(max_examples=150)
 @given(st.floats(math.log(1e-12), math.log(1e24)), st.floats(math.log(1e-300), math.log(0.99)))
 def test_calibrate_errs_to_the_safe_side(log_epsilon, log_delta):

@@ -88,7 +88,7 @@ DANGEROUS = [
     Mutant("total variation of one round for all", "accounting", "_total_variation", {"BinOp Mult#1": "_.right"}, _of(PROPERTIES, "test_epsilon_is_positive_where_delta_at_zero_is_larger")),
     Mutant("largest loss of one round for all", "accounting", "_is_beyond", {"BinOp Mult#2": "_.right"}, _AGREE + ("test_accounting.py",)),
     # The contour.
-    Mutant("contour: remove and add swapped", "accounting/contour", "_Composition.__init__", {"IfExp": "-1 if _.test else 1"}, _AGREE + _PARITY),
+    Mutant("contour: remove and add swapped", "accounting/chernoff", "Composition.__init__", {"IfExp": "-1 if _.test else 1"}, _AGREE + _PARITY),
     Mutant("contour: factor 2", "accounting/contour", "_Integral._sum_frequencies", {"BinOp Div#4": "_ / 2"}, _AGREE),
     Mutant("contour: first term counted whole", "accounting/contour", "_Integral._sum_frequencies", {"AugAssign Div": ""}, _AGREE),
     Mutant("contour: first term dropped", "accounting/contour", "_Integral._sum_frequencies", {"AugAssign Div": "self.terms[0] = 0"}, _AGREE),
@@ -246,7 +246,7 @@ DANGEROUS = [
     Mutant("lognormals: upper end of epsilon not confirmed", "balls_in_bins/lognormal_sum", "_confirmed", {"Compare LtE": "True"}, _of("test_lognormal.py", "test_ends_of_epsilon_are_confirmed_by_wide_brackets")),
     # One fault for each property that the faults above may leave to others.
     Mutant("property: epsilon forgotten in the lead", "accounting/contour", "_Integral.log_bounds", {"BinOp Sub#2": "_.left"}, _of(PROPERTIES, "test_delta_falls_and_is_convex[contour]")),
-    Mutant("property: directions of the contour swapped", "accounting/contour", "_Composition.__init__", {"IfExp": "-1 if _.test else 1"}, _of(PROPERTIES, "test_add_is_at_most_remove[contour]")),
+    Mutant("property: directions of the contour swapped", "accounting/chernoff", "Composition.__init__", {"IfExp": "-1 if _.test else 1"}, _of(PROPERTIES, "test_add_is_at_most_remove[contour]")),
     Mutant("property: both is the smaller direction", "_base/validate", "side", {"Constant 'remove'": "'add'"}, _of(PROPERTIES, "test_both_is_the_larger_direction")),
     Mutant("property: noise multiplies", "mixtures/pair", "Mixture._set", {"BinOp Div": "_.left * min(sigma, 3.0)"}, _of(PROPERTIES, "test_more_sampling_or_less_noise_costs_more[auto]")),
     Mutant("property: rounds divide", "accounting/contour", "_Integral._choose_nodes", {"BinOp MatMult#1": "_.right.sum()"}, _AGREE),

@@ -9,7 +9,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, special
 
 from dplib import gaussian, mixtures
 
@@ -62,17 +62,17 @@ def integrand(pair, direction, c, y, epsilon):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("c", [0.8, 2.5])
+@pytest.mark.parametrize("c", [0.8, 2.5, -0.3, -0.7])
 @pytest.mark.parametrize("epsilon", [-0.4, 0.0, 0.15])
 def test_inversion_formula(pair, direction, c, epsilon):
-    """[A-1] The contour integral is the closed form of one round, for every tilt and every real epsilon."""
+    """[A-1], [A-9] The contour integral is the closed form of one round, less 1 at a negative tilt, for every real epsilon."""
     reach = 100.0
     y = np.linspace(0.0, reach, 2001)
     values = integrand(pair, direction, c, y, epsilon)
     value = integrate.simpson(values.real, x=y) / math.pi
     # Beyond `reach` the modulus keeps falling: the rest is at most its last values times `reach`.
     rest = 3 * np.abs(values[-200:]).max() * reach / math.pi
-    assert abs(value - float(pair.hockey_stick(epsilon, direction))) < rest + 1e-9
+    assert abs(value + (c < 0) - float(pair.hockey_stick(epsilon, direction))) < rest + 1e-9
     assert rest < 2e-3
 
 
@@ -108,6 +108,24 @@ def test_aliasing_identity(period):
         [1 / math.expm1(c * period)] + [chernoff(t) / math.expm1((c - t) * period) for t in (0.2, 0.5, 0.7)]
     )
     assert 0 < excess <= above + below
+
+
+@pytest.mark.parametrize("period", [4.0, 9.0])
+def test_aliasing_of_the_miss(period):
+    """[A-9] The same sum at a negative tilt, and the bounds on what it adds to 1 - delta."""
+    mu, c, epsilon = 3.0, -0.45, 0.6
+    miss = lambda x: special.ndtr(x / mu - mu / 2) + math.exp(x) * special.ndtr(-x / mu - mu / 2)  # no difference
+    y = 2 * math.pi / period * np.arange(400)
+    z = c + 1j * y
+    terms = -(np.exp(mu * mu * z * (z + 1) / 2 - z * epsilon) / (z * (z + 1))).real
+    terms[0] /= 2
+    total = 2 / period * terms.sum()
+    series = sum(math.exp(c * m * period) * miss(epsilon + m * period) for m in range(-12, 60))
+    assert total == pytest.approx(series, rel=1e-10)
+    chi = lambda t: math.exp(mu * mu * t * (t + 1) / 2 - t * epsilon)
+    below = min(chi(t) / math.expm1((c - t) * period) for t in (-0.6, -0.8, -1.0))
+    above = min([1 / math.expm1(-c * period)] + [chi(t) / math.expm1((t - c) * period) for t in (-0.3, -0.1, 0.0)])
+    assert 0 < total - miss(epsilon) <= above + below
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
