@@ -8,7 +8,7 @@ Settings are log-uniform. Wide: noise multiplier .01 to 1e6, sampling probabilit
 1e6, epsilon 1e-6 to 1e4 or delta 1e-300 to 1 - 1e-12 (delta and 1 - delta in turn). Practical: noise multiplier .4 to 20,
 sampling probability 1e-5 to .5, 10 to 1e5 rounds, groups of 1 to 16, epsilon .05 to 20 or delta 1e-15 to .1. Every
 setting is asked twice: delta(epsilon) and then epsilon at that delta's upper end, or epsilon(delta) and then delta at
-that epsilon's upper end; the second answer must come back to the question.
+that epsilon's upper end, where that end lies in the domain; the second answer must come back to the question.
 """
 
 import argparse
@@ -26,10 +26,6 @@ from _common import Report, asked, dplib_state, kept_rows, peak_memory, resident
 
 import dplib
 
-try:
-    BASE_MB = resident_memory()
-except OSError:  # not Linux
-    BASE_MB = 0.0
 LIMIT = 10.0  # CPU seconds after which a call is given up
 WORST = 12  # rows in the tables of the worst
 KINDS = ("PoissonDPSGD", "FixedBatchDPSGD", "LastIterate")
@@ -98,20 +94,22 @@ def _expire(signum, frame):
 
 
 def _reset_peak():
+    """Memory in MB that is held before a call; its peak starts anew."""
     try:
         # What the allocator keeps of earlier calls is not this one's.
         ctypes.CDLL("libc.so.6").malloc_trim(0)
         with open("/proc/self/clear_refs", "w", encoding="ascii") as refs:
             refs.write("5")
+        return resident_memory()
     except OSError:  # not Linux: the peak is that of the whole run so far
-        pass
+        return 0.0
 
 
 def ask(kind, arguments, question, value, direction):
-    """One call: its bracket, or how it failed; CPU seconds, and peak memory above the import in MB."""
+    """One call: its bracket, or how it failed; CPU seconds, and the memory in MB that it takes at its peak."""
     given = ", ".join(map(repr, arguments))
     row = {"call": f"{kind}({given}).{question}({value!r}, {direction!r})", "question": question, "value": value}
-    _reset_peak()
+    before = _reset_peak()
     signal.signal(signal.SIGPROF, _expire)
     signal.setitimer(signal.ITIMER_PROF, LIMIT)
     start = time.process_time()
@@ -121,7 +119,7 @@ def ask(kind, arguments, question, value, direction):
         row |= {"failed": f"gave up after {LIMIT:g} CPU seconds", "cpu": time.process_time() - start}
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    row["mb"] = peak_memory() - BASE_MB
+    row["mb"] = peak_memory() - before
     return row
 
 
@@ -131,7 +129,7 @@ def both_ways(case):
     rows = [first]
     back = "epsilon" if case["question"] == "delta" else "delta"
     upper = first.get("upper", -1.0)
-    if 0 < upper < 1 if back == "epsilon" else 0 <= upper:
+    if 1e-300 <= upper <= 1 - 1e-12 if back == "epsilon" else 0 <= upper <= 1e4:
         second = ask(case["kind"], case["arguments"], back, upper, case["direction"])
         if "upper" in second:
             second["trip"] = abs(second["upper"] - case["value"]) / case["value"]
@@ -178,7 +176,7 @@ def there_and_back(rows):
 
 
 def summarise(report, rows):
-    report.table("CPU seconds, peak memory above the import, relative widths for delta in 1e-15 to 1 - 1e-6", list(costs(rows)))
+    report.table("CPU seconds, peak memory of a call, relative widths for delta in 1e-15 to 1 - 1e-6", list(costs(rows)))
     practical = [row for row in rows if row["domain"] == "practical"]
     narrow, trips = [row for row in practical if in_range(row)], list(there_and_back(rows))
     failed = [row for row in rows if "failed" in row]

@@ -21,6 +21,7 @@ _CUTS = 100_000  # half-lattice losses whose panels are held at once
 _MOST_PANELS = 12_000_000  # times components
 _MOST_ROUGH = 20_000
 _MOST_REMOVED = 300  # vertices in a row, at the end of the lower curve
+_WIDEST_CELL = 8.0  # of the lower law
 _FAR = 100.0  # from such u on the density of P is not summed from the loss: the terms would cancel
 _MUCH = 0.03  # of the mass, in one cell: the lattice is placed at its barycentre
 
@@ -310,7 +311,8 @@ def repair(merged, miss, h, c, reach=1.0):
     goes to both neighbours, P- and Q-mass kept), which lowers the curve further.
     reach : of the losses; they round in proportion to it, and so do their misses.
     """
-    if not merged.any() or (1 + c) * h > 300:
+    # In cells wider than that the Q-mass at the lattice point is e^(h/2) times the P-mass, whose digits it takes.
+    if not merged.any() or h > _WIDEST_CELL or (1 + c) * h > 300:
         return np.zeros(len(merged))
     # The sign of a miss within rounding means nothing, and a cell in the wrong order is costly.
     miss = np.where(np.abs(miss) <= 16 * EPS * reach * merged, 0.0, miss)

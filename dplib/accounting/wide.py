@@ -182,10 +182,11 @@ def _cells(mixture, direction):
     for start in range(0, len(mixture.shifts), together):
         part = slice(start, start + together)
         mix += probabilities[part] @ _normal_masses(edges - mixture.shifts[part, None])
-    centred = _normal_masses(edges[None])[0]
-    with np.errstate(divide="ignore"):
-        # Masses below the smallest float are at most that.
-        mix, centred = np.log(np.maximum(mix, 1e-300)), np.log(np.maximum(centred, 1e-300))
+    mix = np.log(np.maximum(mix, 1e-300))  # masses below the smallest float are at most that
+    # Those of the centre may be far smaller: from the logarithms of the nearer tails.
+    low, high = np.minimum(edges[:-1], -edges[1:]), np.minimum(edges[1:], -edges[:-1])
+    far = special.log_ndtr(high)
+    centred = far * (1 - 1e-14) + np.log1p(-np.exp(special.log_ndtr(low) - far))
     return (mix, centred) if direction == "remove" else (centred, mix)
 
 

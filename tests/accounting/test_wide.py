@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracle_cases import cases, pair
 from scipy import special
 
-from dplib import FixedBatchDPSGD, PoissonDPSGD, accounting, mixtures
+from dplib import FixedBatchDPSGD, PoissonDPSGD, accounting, lattice, mixtures
 from dplib.accounting import wide
 from dplib.results import NoBracketError
 
@@ -145,3 +145,12 @@ def test_the_one_value_of_the_attack_that_its_bracket_misses():
     found = float(composed[above] @ -np.expm1(epsilon - loss[above]))
     bracket = FixedBatchDPSGD(0.25715, 1, 418247293, rounds, 15).delta(epsilon, "remove")
     assert found == pytest.approx(bracket.upper, rel=2e-7) and bracket.relative_width < 1e-6
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_losses_of_a_million(direction):
+    """The loss is 67,000 at least, and delta 1 at epsilon = 8,800; lattice cells as wide as 200 carry no lower law."""
+    composition = [(mixtures.binomial(128_374, 0.479, 45.6), 6)]
+    assert accounting.delta(composition, 8800.0, direction).lower > 1 - 1e-12
+    with pytest.raises(NoBracketError):
+        lattice.side_log_delta(composition, 8800.0, direction, 1e-3, 3500, 500_000)
