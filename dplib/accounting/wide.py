@@ -182,12 +182,15 @@ def _cells(mixture, direction):
     for start in range(0, len(mixture.shifts), together):
         part = slice(start, start + together)
         mix += probabilities[part] @ _normal_masses(edges - mixture.shifts[part, None])
-    mix = np.log(np.maximum(mix, 1e-300))  # masses below the smallest float are at most that
-    # Those of the centre may be far smaller: from the logarithms of the nearer tails.
-    low, high = np.minimum(edges[:-1], -edges[1:]), np.minimum(edges[1:], -edges[:-1])
-    far = special.log_ndtr(high)
-    centred = far * (1 - 1e-14) + np.log1p(-np.exp(special.log_ndtr(low) - far))
+    mix = _logarithms(mix, edges, float(mixture.shifts[0]), top)
+    centred = _logarithms(_normal_masses(edges[None])[0], edges, 0.0, 0.0)
     return (mix, centred) if direction == "remove" else (centred, mix)
+
+
+def _logarithms(masses, edges, least, most):
+    """log of the masses of cells under means from `least` to `most`; of those that underflow, bounds by the mass to one side."""
+    sides = np.minimum(special.log_ndtr(edges[1:] - least), special.log_ndtr(most - edges[:-1]))
+    return np.minimum(np.log(np.maximum(masses, 1e-300)), sides * (1 - 1e-14))
 
 
 def _normal_masses(edges):
