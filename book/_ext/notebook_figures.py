@@ -1,8 +1,11 @@
-"""Figures computed by notebooks, for pages without code.
+"""Figures computed by notebooks: their numbers, and their loan to pages without code.
 
 A code cell with the metadata `"figure": {"name": "growth"}` lends its stored image to the prose pages:
 before the pages are read, the image is written to `book/_figures/growth.png`, so that
 `![what the figure shows](_figures/growth.png)` in `book/*.md` always shows the stored output.
+
+Figures are numbered by chapter, although chapters carry their number in the title only: the second one of
+`notebooks/05_…` is Figure 5.2. A lent figure has the same number on every page, any other one counts on its page.
 """
 
 import base64
@@ -10,6 +13,7 @@ import json
 import re
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.errors import ExtensionError
 
 FOLDER = Path("book") / "_figures"
@@ -58,6 +62,41 @@ def write_figures(root):
     return sorted(folder / f"{name}.png" for name in figures)
 
 
+def captioned(root):
+    """{name under which a figure is lent: the name of its caption, which is its address} of all notebooks."""
+    found = {}
+    for path in Path(root, "notebooks").glob("*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            metadata = cell["metadata"]
+            if "figure" in metadata and "figure" in metadata.get("mystnb", {}):
+                found[metadata["figure"]["name"]] = metadata["mystnb"]["figure"]["name"]
+    return found
+
+
+def number_figures(app, env):
+    """In place of numbers that run through the whole book."""
+    numbers, addresses = {}, captioned(app.srcdir)
+    pages = {
+        page: counters["figure"] for page, counters in env.toc_fignumbers.items() if "figure" in counters
+    }
+    for page, figures in pages.items():
+        chapter = re.match(r"notebooks/(\d+)_", page)
+        for count, figure in enumerate(figures, start=1):
+            figures[figure] = (int(chapter.group(1)), count) if chapter else (count,)
+        if chapter:
+            numbers |= figures
+    for page, figures in pages.items():
+        if page.startswith("notebooks/"):
+            continue
+        for node in env.get_doctree(page).findall(nodes.figure):
+            image = next(node.findall(nodes.image), {"uri": ""})
+            number = numbers.get(addresses.get(Path(image["uri"]).stem))
+            if number and node["ids"] and node["ids"][0] in figures:
+                figures[node["ids"][0]] = number
+    return []
+
+
 def setup(app):
     app.connect("builder-inited", lambda app: write_figures(app.srcdir))
+    app.connect("env-get-updated", number_figures, priority=900)  # after Sphinx has numbered them
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -67,6 +67,26 @@ def image_problems(folder):
     return problems
 
 
+def figure_problems(folder):
+    """Images that are not in a figure with a number and a caption; numbers of a chapter that do not count from 1."""
+    problems = []
+    for path in pages(folder):
+        document, name = soup(path), str(path.relative_to(folder))
+        chapter, numbers = re.match(r"notebooks/(\d+)_", name), []
+        for node in (document.find("article") or document).find_all("img"):
+            figure = node.find_parent("figure")
+            caption = figure and figure.find("figcaption")
+            number = caption and caption.find(class_="caption-number")
+            if not number or not caption.find(class_="caption-text").get_text(strip=True).endswith("."):
+                problems.append(f"{name}: {node.get('src')}: no figure with a number and a caption")
+            else:
+                numbers.append(number.get_text(strip=True))
+        if chapter:
+            expected = [f"Figure {int(chapter.group(1))}.{place + 1}" for place in range(len(numbers))]
+            problems += [f"{name}: numbers {numbers}"] if numbers != expected else []
+    return problems
+
+
 def raw_markup(folder):
     """Markup that was meant to be interpreted and shows up as text."""
     patterns = {

@@ -142,24 +142,48 @@ def alt_text_is_real(text):
     return re.search(r"\.(png|svg|jpe?g|gif)\b", text, re.IGNORECASE) is None
 
 
+def caption_is_real(text):
+    """Whether a caption says something: a conclusion and what is plotted, in full sentences."""
+    text = text or ""
+    return len(text.split()) >= 15 and text.endswith(".")
+
+
 def image_problems(notebook):
     problems = []
     for index, cell in enumerate(tools.code_cells(notebook), start=1):
-        has_image = any(
-            mime.startswith("image/") for output in cell.get("outputs", []) for mime in output.get("data", {})
-        )
-        if not has_image:
+        images = [
+            mime
+            for output in cell.get("outputs", [])
+            for mime in output.get("data", {})
+            if mime.startswith("image/")
+        ]
+        if not images:
             continue
-        alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
+        where, shown = tools.cell_name(index, cell), cell["metadata"].get("mystnb", {})
+        alt, figure = shown.get("image", {}).get("alt", ""), shown.get("figure", {})
         if not alt_text_is_real(alt):
+            problems.append(f"{where}: no alternative text (metadata mystnb.image.alt): {alt!r}")
+        if not caption_is_real(figure.get("caption")):
             problems.append(
-                f"{tools.cell_name(index, cell)}: no alternative text (metadata mystnb.image.alt): {alt!r}"
+                f"{where}: no caption (metadata mystnb.figure.caption): {figure.get('caption')!r}"
             )
+        if not re.fullmatch(r"fig-\d+-[a-z0-9-]+", figure.get("name", "")):
+            problems.append(
+                f"{where}: no name like fig-3-growth (metadata mystnb.figure.name): {figure.get('name')!r}"
+            )
+        if len(images) > 1:
+            problems.append(f"{where}: {len(images)} images, which would share a caption and a name")
     for number, cell in enumerate(tools.markdown_cells(notebook), start=1):
         for alt, target in re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", _without_code(tools.source(cell))):
             if not alt_text_is_real(alt):
                 problems.append(f"Markdown cell {number}: image {target} has no alternative text")
     return problems
+
+
+def figure_names(notebook):
+    """The names of the figures with a caption, which are their addresses in the book."""
+    shown = (cell["metadata"].get("mystnb", {}) for cell in tools.code_cells(notebook))
+    return [each["figure"]["name"] for each in shown if "figure" in each]
 
 
 CHECKS = {

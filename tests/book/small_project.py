@@ -31,7 +31,12 @@ INTRO = """\
 
 A picture from a notebook:
 
-![A straight line that rises from one to two](_figures/line.png)
+```{figure} _figures/line.png
+:name: fig-intro-line
+:alt: A straight line that rises from one to two
+
+The line rises from $1$ to $2$.
+```
 
 The [first theorem](theorems.md) is in [chapter 1](../notebooks/01_first.ipynb#the-statement), and
 $a^2 \\ge 0$ holds. See {prf:ref}`thm-square`.
@@ -104,7 +109,13 @@ def make(folder):
         id="picture",
         metadata={
             "figure": {"name": "line"},
-            "mystnb": {"image": {"alt": "A straight line that rises from one to two"}},
+            "mystnb": {
+                "figure": {
+                    "caption": "The line rises from $1$ to $2$. Plotted are two numbers against their place in the list.",
+                    "name": "fig-1-line",
+                },
+                "image": {"alt": "A straight line that rises from one to two"},
+            },
         },
     )
     first["cells"].append(picture)

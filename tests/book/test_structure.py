@@ -62,6 +62,20 @@ def test_title_carries_the_number_of_the_file():
         assert title.startswith(f"# {int(path.stem[:2])}. "), f"{path.name}: {title}"
 
 
+def test_names_of_figures_are_unique():
+    names = [name for path in NOTEBOOKS for name in notebook_checks.figure_names(tools.read(path))]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("lost", ["caption", "name"])
+def test_an_image_without_caption_or_name_is_found(lost):
+    path = next(path for path in NOTEBOOKS if notebook_checks.figure_names(tools.read(path)))
+    notebook = tools.read(path)
+    shown = next(cell["metadata"]["mystnb"] for cell in notebook["cells"] if "mystnb" in cell["metadata"])
+    del shown["figure"][lost]
+    assert [lost in problem for problem in notebook_checks.image_problems(notebook)] == [True]
+
+
 def test_figures_of_prose_pages_come_from_notebooks(monkeypatch):
     """Every image of a prose page is a stored output of a notebook, with real alternative text."""
     import re
