@@ -210,6 +210,11 @@ def joint_exponents(ages, probability, tail):
     return tails.joint_exponents(np.diag(upper), upper.max(axis=1), tail, log_moment)
 
 
+def joint(ages, probability, delta_1):
+    """Probabilities for each active group, from the joint tail of participations and noise [A-11]."""
+    return posterior(probability, joint_exponents(ages, probability, delta_1 / ages.pairs))
+
+
 # ---------------------------------------------------------- aggregated intensity
 
 

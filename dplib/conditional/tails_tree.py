@@ -79,51 +79,38 @@ class Branches:
             result.append((number, entries))
         return result
 
-    def products(self, a):
-        """(values, multiplicities) of a seen column's inner products, itself first, over sigma^2.
+    def products(self):
+        """(values, multiplicities) of a seen column's inner products, itself first, over sigma^2: a line for each height.
 
         Row by row: a column under a node of height a. In blocks: a column whose block
         meets the present one at height a. Either way it has `depth` released nodes, and shares with
         2^(i-1) others the nodes from height i on.
         """
-        depth = a if self.base is None else self.base + a
-        shared = [a - i for i in range(1, a + (self.base is None))]
-        values = np.array([depth, *shared], float) / self.noise**2
-        counts = np.array([1] + [1 << (i - 1) for i in range(1, len(shared) + 1)])
-        keep = values > 0
-        return values[keep], counts[keep]
+        a, i = np.arange(1, self.height + 1)[:, None], np.arange(max(self.height, 1))
+        values = np.where(i == 0, a + (self.base or 0), np.maximum(a - i, 0)) / self.noise**2
+        return values, np.where(i < a, np.maximum(1 << i >> 1, 1), 0)
 
 
 def published(tree, probability, delta_1):
     """Probability bounds at heights 0 .. height, by Algorithm 2 of the source [M-Alg2]."""
-    result = [probability]
-    if tree.pairs == 0:
-        return result
-    tail = delta_1 / (2 * tree.pairs)
-    for a in range(1, tree.height + 1):
-        values, counts = tree.products(a)
-        columns = tree.leaves if tree.base is None else int(counts.sum())
-        most = int(binomial_quantile(columns, probability, tail)[0])
-        taken = np.diff(np.minimum(np.cumsum(counts), most), prepend=0)
-        exponent = published_exponents(values[0], values @ taken, tail)
-        result.append(float(posterior(probability, exponent)))
-    return result
+    values, counts = tree.products()
+    tail = delta_1 / max(2 * tree.pairs, 1)
+    columns = counts.sum(axis=1) if tree.base is not None else np.full(tree.height, tree.leaves)
+    most = binomial_quantile(columns, probability, tail)
+    taken = np.diff(np.minimum(np.cumsum(counts, axis=1), most[:, None]), prepend=0, axis=1)
+    exponents = published_exponents(values[:, 0], (values * taken).sum(axis=1), tail)
+    return [probability, *posterior(probability, exponents).tolist()]
 
 
 def joint(tree, probability, delta_1):
     """Probability bounds at heights 0 .. height, from the joint tail of participations and noise [A-11]."""
-    result = [probability]
-    if tree.pairs == 0:
-        return result
-    for a in range(1, tree.height + 1):
-        values, counts = tree.products(a)
+    values, counts = tree.products()
 
-        def log_moment(orders, values=values, counts=counts):
-            return np.log1p(probability * np.expm1(orders[:, None] * values)) @ counts
+    def log_moment(orders):
+        return (np.log1p(probability * np.expm1(orders[:, None] * values)) * counts).sum(axis=1)
 
-        [exponent] = joint_exponents(values[:1], values[:1], delta_1 / tree.pairs, log_moment)
-        result.append(float(posterior(probability, exponent)))
-    return result
+    exponents = joint_exponents(values[:, 0], values[:, 0], delta_1 / max(tree.pairs, 1), log_moment)
+    return [probability, *posterior(probability, exponents).tolist()]
 
 
 # ---------------------------------------------------------- aggregated intensity
