@@ -67,13 +67,6 @@ class Estimator:
         """
         return np.mean(self.proposal.lines(rng, size, self.log_scale), axis=1)
 
-    def gradient(self, rng, size=1024):
-        """d delta / d gram over exp(log_scale), unbiased, from the crossings of `size` lines: shape (b, b), symmetric.
-
-        Every entry of `gram` counts as a variable of its own. No entry is below 0 [M-K].
-        """
-        return self.proposal.gradient(rng, size, self.log_scale)
-
 
 @dataclass(frozen=True)
 class Sampled:
