@@ -165,8 +165,7 @@ def certify(
     # Where all modes are equal it is exact.
     if upper > FLOOR and gram.min() < gram.max():
         try:
-            found = certificate.certify(gram, epsilon, side, samples, beta, _seed(seed))
-            upper = min(upper, found.upper)
+            upper = min(upper, certificate.certify(gram, epsilon, side, samples, beta, _seed(seed)))
         except tuple_sampler.OutOfRange:
             # Modes so long that delta is nearly 1, unless they are of very different lengths.
             rough = importance_sampling.estimate(gram, epsilon, side, seed=_seed(seed), relative_error=0.1)
