@@ -72,7 +72,7 @@ def test_coarse_grids_of_lognormals_contain_the_truth(bins, norm, epsilon, side)
     exact = delta(bins, norm, epsilon, side)
     if exact.upper < 1e-30:
         return
-    plan = lognormal._Plan(bins, norm, epsilon, side, lognormal._log_plain(math.sqrt(norm), epsilon))
+    plan = lognormal._Plan(bins, norm, epsilon, side, lognormal.log_ceiling(norm, epsilon))
     for cells in (2, 5, 16, 50, 200):
         low, high, _ = answer(lognormal._evaluate, plan, cells)
         assert low <= exact.upper and exact.lower <= high
