@@ -153,7 +153,7 @@ class RowSum(Cells):
         at = epsilon - self.shift
         if at >= self.most:
             return self.infinite * (1 + 1e-9)
-        return self._composed(saddle(self._moments, epsilon=at))(at)
+        return self._composed(saddle(self._moments, epsilon=at))(epsilon)
 
     @inside_floats()
     def epsilon(self, delta):
@@ -164,35 +164,25 @@ class RowSum(Cells):
             raise NoBracketError("what is cut is more than delta")
         c = saddle(self._moments, log_delta=math.log(delta))
         bound = self._composed(c)
-        if bound(-self.shift) <= delta:
+        if bound(0.0) <= delta:
             return 0.0
         low, high = 0.0, max((self._moments(c)[0] - math.log(delta) + log_kernel(c)) / c, 1e-12)
         high = min(high, 2 * max(self.most + self.shift, 1e-12))
         for _ in range(100):
-            if bound(high - self.shift) <= delta:
+            if bound(high) <= delta:
                 break
             low, high = high, 2 * high
         else:
             raise NoBracketError("one lattice finds no epsilon")
-        high = self._root(bound, delta, low, high)
+        high = least(bound, delta, low, high)
         if high - self.shift >= self.most:
             return high
         # With the tilt that `delta` has there: so that the two answer each other, to rounding.
         bound = self._composed(saddle(self._moments, epsilon=high - self.shift))
         low, step = high, _CLOSE * high
-        while low > 0 and bound(low - self.shift) <= delta:
+        while low > 0 and bound(low) <= delta:
             low, step = max(low - step, 0.0), 10 * step
-        return self._root(bound, delta, low, high) if low < high - 2 * _CLOSE * high else high
-
-    def _root(self, bound, delta, low, high):
-        """About the smallest number up to `high` at which `bound` is at most delta, as it is at `high`."""
-        gap = lambda e: math.log(max(bound(e - self.shift), 1e-320) / delta)
-        if gap(low) <= 0:
-            return low
-        high = min(high, float(optimize.brentq(gap, low, high, xtol=1e-300, rtol=_CLOSE)))
-        while bound(high - self.shift) > delta:  # at most a step or two: the root is as close
-            high *= 1 + _CLOSE
-        return high
+        return least(bound, delta, low, high) if low < high - 2 * _CLOSE * high else high
 
     def _composed(self, c):
         """The function epsilon -> upper bound of delta, sharp near the saddle of c."""
@@ -229,6 +219,7 @@ class RowSum(Cells):
         lost = math.exp(min(far - order * above + 1e-9 * (1 + abs(far)), 0.0))
 
         def bound(epsilon):
+            epsilon = epsilon - self.shift
             if epsilon >= self.most:
                 return self.infinite * (1 + 1e-9)
             used = slice(int(np.searchsorted(sums, epsilon, "right")), None)
@@ -249,6 +240,17 @@ class RowSum(Cells):
             found.append(((log_far - _NEGLIGIBLE) / order, order))
         place, order = min(found)
         return side * max(place, side * mean + 1e-12 * spread), order
+
+
+def least(bound, delta, low, high):
+    """About the smallest number up to `high` at which `bound`, which decreases, is at most delta, as it is at `high`."""
+    gap = lambda x: math.log(max(bound(x), 1e-320) / delta)
+    if gap(low) <= 0:
+        return low
+    high = min(high, float(optimize.brentq(gap, low, high, xtol=1e-300, rtol=_CLOSE)))
+    while bound(high) > delta:  # at most a step or two: the root is as close
+        high *= 1 + _CLOSE
+    return high
 
 
 def _common(pairs):
