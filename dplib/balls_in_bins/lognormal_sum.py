@@ -95,8 +95,6 @@ def _widest(bins, norm_squared, epsilon, side, tolerance) -> Bracket:
     if bins == 1:
         return Bracket(upper * (1 - 1e-9), upper, "closed form")
     plan = _Plan(bins, norm_squared, epsilon, side, log_plain, tolerance)
-    if plan.log_ceiling < math.log(FLOOR):
-        return Bracket(0.0, FLOOR, _METHOD)
     cells, lower = plan.cells(tolerance), 0.0
     if cells > 4096:  # the estimate may be too careful: a quarter of it tells what is needed
         cells = max(cells // 4, 2048)
@@ -201,7 +199,6 @@ class _Plan(_Problem):
             self._nodes(top)
             self._saddle()
             self.linear = self.sign > 0 and top == self.z_strike
-            self.linear &= bool(special.log_ndtr(self.root - top) > -690)
             self.log_linear, _, self.log_outer = self.outside(top)
             self.log_answer = max(self.log_estimate, self.log_linear)
             if self._top() <= top and self.log_answer > before - 3:
@@ -289,10 +286,6 @@ class _Plan(_Problem):
             above = special.log_ndtr(-edges[-1]) + theta * x[-1]
         self.log_left = np.logaddexp.accumulate(np.append(below, logs)) + 1e-6
         self.log_right = np.logaddexp.accumulate(np.append(above, logs[::-1]))[::-1] + 1e-6
-        ceiling = self._chernoff(self.bins * np.logaddexp(self.log_left[-1], above))
-        self.log_ceiling = self.log_scale + float(np.logaddexp(ceiling, self.log_outer))
-        if self.linear:
-            self.log_ceiling = math.inf
 
     def _chernoff(self, log_moments):
         """log of the Chernoff bound on E f(S), from the log of the product of the moments at theta."""
