@@ -112,10 +112,7 @@ def estimate_epsilon(
     delta = check.delta(delta)
     gram, _, side = _request(gram, 0.0, direction)
     samples, error = _effort(samples, relative_error)
-    value, deviation = importance_sampling.solve_epsilon(
-        gram, delta, side, seed=_seed(seed), samples=samples, relative_error=error
-    )
-    return Estimate(value, deviation, value + QUANTILE * deviation, CONFIDENCE, "lines")
+    return _root(importance_sampling.solve_epsilon(gram, delta, side, seed=_seed(seed), samples=samples, relative_error=error))
 
 
 def estimate_noise(
@@ -131,10 +128,7 @@ def estimate_noise(
     delta = check.real("delta", delta, at_least=1e-300, at_most=0.99)
     gram, epsilon, side = _request(gram, epsilon, direction)
     samples, error = _effort(samples, relative_error)
-    value, deviation = importance_sampling.solve_scale(
-        gram, epsilon, delta, side, seed=_seed(seed), samples=samples, relative_error=error
-    )
-    return Estimate(value, deviation, value + QUANTILE * deviation, CONFIDENCE, "lines")
+    return _root(importance_sampling.solve_scale(gram, epsilon, delta, side, seed=_seed(seed), samples=samples, relative_error=error))
 
 
 def certify(
@@ -272,6 +266,11 @@ def _effort(samples, relative_error):
 
 def _seed(seed):
     return check.whole("seed", seed, at_least=0, at_most=random_blocks.LARGEST_SEED)
+
+
+def _root(found):
+    value, deviation = found
+    return Estimate(value, deviation, value + QUANTILE * deviation, CONFIDENCE, "lines")
 
 
 def _below_floor():

@@ -81,7 +81,7 @@ def published_tail(
 
     Returns an array with a row for each row of the encoder (each block of b rounds) and a column
     for each round (each b-th one): p~ of the source, and its placeholder 1 where the entry is 0.
-    Raises ValueError or TypeError on bad input. Cost: n^2 for Toeplitz, n^3 for other encoders.
+    Raises ValueError or TypeError on bad input. Cost: n^2 for Toeplitz, n^3 for dense encoders.
 
     >>> from dplib import conditional, matrices
     >>> bounds = conditional.published_tail(matrices.optimal_counting(4), 2.0, 0.1, delta_1=1e-6)
@@ -97,6 +97,9 @@ def published_tail(
         age = np.arange(ages.count)[:, None] - np.arange(ages.count)
         inside = (age >= 0) & (age <= ages.active)
         return np.where(inside, np.take_along_axis(by_age, np.clip(age, 0, ages.active), axis=1), 1.0)
+    if isinstance(encoder, Tree) and b == 1:
+        chances = np.array(tails_tree.published(tails_tree.Branches(encoder.leaves, encoder.trees, noise), p, delta_1))
+        return np.where(encoder.entries() > 0, chances[encoder.row_heights][:, None], 1.0)
     blocks = tails_dense.Blocks(encoder, noise, b)
     bounds = tails_dense.bounds(blocks, b * p, delta_1, tails_dense.published_rule)
     return np.where(blocks.entries > 0, bounds, 1.0)

@@ -79,12 +79,8 @@ def published_rule(probability, tail):
         columns = np.count_nonzero(products > 0, axis=1)
         table = binomial_quantile(np.arange(columns.max() + 1), probability, half)
         most = table[columns]
-        largest = int(most.max())
-        if largest == 0:
-            return published_exponents(norms, 0.0, half)
-        top = products
-        if largest < products.shape[1]:
-            top = np.partition(products, products.shape[1] - largest, axis=1)[:, -largest:]
+        largest = max(int(most.max()), 1)
+        top = np.partition(products, products.shape[1] - largest, axis=1)[:, -largest:]
         sums = np.cumsum(np.sort(top, axis=1)[:, ::-1], axis=1)
         taken = np.where(most > 0, sums[np.arange(len(sums)), np.maximum(most, 1) - 1], 0.0)
         return published_exponents(norms, taken, half)
