@@ -36,7 +36,6 @@ _LOW = -10.0  # below it P has mass 1e-23 at most, and nothing is lost if that i
 _NEGLIGIBLE = math.log(1e-13)  # of the tilted law: what may lie outside the period
 _CLOSE = 3e-8  # relative, of an epsilon that is searched for
 _FAR_ABOVE = 6.0  # in log delta
-_SLOPE = 4.0  # weight of the loss's slope in the choice of cells
 
 
 class Cells:
@@ -68,7 +67,7 @@ class Cells:
         low, high = (_LOW if self.remove else -far), shifts[-1] + far
         if float((shifts * (high - shifts / 2)).max()) > _LARGEST_EXPONENT:
             raise NoBracketError("the rows' sensitivities are too large for one lattice")
-        u = _edges(low, high, shifts, weights, self.cells)
+        u = np.linspace(low, high, self.cells + 1)
         exponent = shifts * (u[:, None] - shifts / 2)
         grown = np.expm1(exponent) @ weights  # R - 1
         ratio = np.exp(exponent) @ weights
@@ -167,12 +166,9 @@ class RowSum(Cells):
         if bound(0.0) <= delta:
             return 0.0
         low, high = 0.0, max((self._moments(c)[0] - math.log(delta) + log_kernel(c)) / c, 1e-12)
-        high = min(high, 2 * max(self.most + self.shift, 1e-12))
-        for _ in range(100):
-            if bound(high) <= delta:
-                break
-            low, high = high, 2 * high
-        else:
+        if not bound(high) <= delta:
+            low, high = high, (self.most + self.shift) * (1 + 1e-12)  # no sum exceeds it
+        if not low < high:
             raise NoBracketError("one lattice finds no epsilon")
         high = least(bound, delta, low, high)
         if high - self.shift >= self.most:
@@ -260,13 +256,3 @@ def _common(pairs):
     for row, (mixture, _) in enumerate(pairs):
         weights[np.searchsorted(shifts, mixture.shifts), row] = mixture.probabilities
     return shifts, weights
-
-
-def _edges(low, high, shifts, weights, cells):
-    """Ends of cells, closer where the steepest loss is steeper."""
-    coarse = np.linspace(low, high, 300)
-    terms = np.exp(shifts * (coarse[:, None] - shifts / 2))
-    slope = ((terms * shifts) @ weights / np.maximum(terms @ weights, 1e-300)).max(axis=1)
-    rate = 1 + _SLOPE * slope
-    place = np.append(0.0, np.cumsum((rate[1:] + rate[:-1]) / 2 * np.diff(coarse)))
-    return np.interp(np.linspace(0, place[-1], cells + 1), place, coarse)
