@@ -51,8 +51,8 @@ def bracket(bins, norm_squared, epsilon, side, tolerance=1e-4) -> Bracket:
 
     Parameters
     ----------
-    bins : batches per epoch b, a whole number at least 1.
-    norm_squared : squared norm d of every mode in units of the noise, at least 0
+    bins : batches per epoch b, a whole number at least 2.
+    norm_squared : squared norm d of every mode in units of the noise, above 0
         (for C = I with E epochs: E / sigma^2).
     epsilon : at least 0.
     side : "remove" (the mixture against the noise) or "add".
@@ -86,14 +86,10 @@ def epsilon_bracket(bins, norm_squared, delta, side, tolerance=1e-4) -> Bracket:
 
 def _widest(bins, norm_squared, epsilon, side, tolerance) -> Bracket:
     """The bracket as narrow as it gets: wider than the tolerance where the grid would become too large."""
-    if norm_squared == 0:
-        return Bracket(0.0, 0.0, _METHOD)
     log_plain = log_ceiling(norm_squared, epsilon)
     if log_plain < math.log(FLOOR):
         return Bracket(0.0, FLOOR, _METHOD)
     upper = math.exp(log_plain)
-    if bins == 1:
-        return Bracket(upper * (1 - 1e-9), upper, "closed form")
     plan = _Plan(bins, norm_squared, epsilon, side, log_plain, tolerance)
     cells, lower = plan.cells(tolerance), 0.0
     if cells > 4096:  # the estimate may be too careful: a quarter of it tells what is needed
@@ -163,7 +159,7 @@ class _Problem:
         first = math.log(self.bins) + self.log_mean
         return first + float(
             np.logaddexp(
-                special.log_ndtr(self.root - z), math.log(max(self.bins - 1, 1)) + special.log_ndtr(-z)
+                special.log_ndtr(self.root - z), math.log(self.bins - 1) + special.log_ndtr(-z)
             )
         )
 
