@@ -98,13 +98,9 @@ class Cells:
             first, self.loss = second[:, ::-1], -loss[:, ::-1]
             first[:, 0] += special.ndtr(-high)
             tails = np.full(len(loss), special.ndtr(low))
-        # Losses so rare that all rows together hold less than the cut.
-        beyond = np.cumsum(first[:, ::-1], axis=1)[:, ::-1] + tails[:, None]
-        dropped = beyond <= cut
-        self.infinite = float(self.counts @ np.where(dropped, first, 0.0).sum(axis=1) + self.counts @ tails)
-        self.first = np.where(dropped, 0.0, first)
-        reach = float(np.abs(np.where(dropped, 0.0, self.loss)).max())
-        self.most = float(self.counts @ np.where(self.first > 0, self.loss, self.loss[:, :1]).max(axis=1))  # no sum exceeds it
+        self.first, self.infinite = first, float(self.counts @ tails)
+        reach = float(np.abs(self.loss).max())
+        self.most = float(self.counts @ self.loss.max(axis=1))  # no sum exceeds it
         self.reach = max(reach, 1e-290)
         self.shift = 64 * EPS * self.rounds * min(reach, 1.0) + 8 * EPS * reach * self.rounds  # rounding of the losses
         with np.errstate(divide="ignore"):
