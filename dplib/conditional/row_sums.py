@@ -152,7 +152,7 @@ class RowSum(Cells):
 
     @inside_floats()
     def epsilon(self, delta):
-        """An epsilon >= 0 at which delta is at most `delta`, the smallest up to 1e-7 of it."""
+        """Upper bound of epsilon at `delta`; what `delta` answers there is the same to 1e-6, by another tilt."""
         if not self.rounds:
             return 0.0
         if not self.infinite * (1 + 1e-9) < delta:
@@ -166,15 +166,7 @@ class RowSum(Cells):
             low, high = high, (self.most + self.shift) * (1 + 1e-12)  # no sum exceeds it
         if not low < high:
             raise NoBracketError("one lattice finds no epsilon")
-        high = least(bound, delta, low, high)
-        if high - self.shift >= self.most:
-            return high
-        # With the tilt that `delta` has there: so that the two answer each other, to rounding.
-        bound = self._composed(saddle(self._moments, epsilon=high - self.shift))
-        low, step = high, _CLOSE * high
-        while low > 0 and bound(low) <= delta:
-            low, step = max(low - step, 0.0), 10 * step
-        return least(bound, delta, low, high) if low < high - 2 * _CLOSE * high else high
+        return least(bound, delta, low, high)
 
     def _composed(self, c):
         """The function epsilon -> upper bound of delta, sharp near the saddle of c."""
