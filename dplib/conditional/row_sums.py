@@ -99,9 +99,8 @@ class Cells:
             first[:, 0] += special.ndtr(-high)
             tails = np.full(len(loss), special.ndtr(low))
         self.first, self.infinite = first, float(self.counts @ tails)
-        reach = float(np.abs(self.loss).max())
         self.most = float(self.counts @ self.loss.max(axis=1))  # no sum exceeds it
-        self.reach = max(reach, 1e-290)
+        self.reach = reach = max(float(np.abs(self.loss).max()), 1e-290)
         self.shift = 64 * EPS * self.rounds * min(reach, 1.0) + 8 * EPS * reach * self.rounds  # rounding of the losses
         with np.errstate(divide="ignore"):
             self.log_first = np.log(self.first)
