@@ -93,7 +93,7 @@ def _plan(side, pilot):
 
 
 def certificate(side, seed):
-    return _certificate.run(_plan(side, seed % PLANS), 1000, FAILURE, seed, ()).upper < known(side)
+    return _certificate.run(_plan(side, seed % PLANS), 1000, FAILURE, seed, ()) < known(side)
 
 
 def whole_certificate(side, seed):

@@ -4,7 +4,7 @@ For a composition with loss L = sum_i L_i and M(z) = E exp(zL), every c > 0 give
 
     delta(eps) = (1/pi) Re int_0^inf  M(c+iy) e^{-(c+iy) eps} / ((c+iy)(c+iy+1)) dy.
 
-For -1 < c < 0 the same integral is -(1 - delta(eps)) [A-9]: near delta = 1 it keeps the digits
+For -1 < c < 0 the same integral is -(1 - delta(eps)) [A-20]: near delta = 1 it keeps the digits
 of the miss 1 - delta, from which epsilon is found there.
 
 With R = P/Q of one round, E exp(z L_i) is E_Q[R^{1+z}] (remove) or E_Q[R^{-z}]

@@ -23,13 +23,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import gaussian
 from .._base import random_blocks
 from .._base import validate as check
 from .._base.validate import Direction
 from ..results import Certificate, Estimate, UpperEnd
 from . import certificate, confidence_bounds, importance_sampling, tuple_sampler
 from .gram import check_gram
+from .lognormal_sum import log_ceiling
 
 CONFIDENCE = 0.975  # of the upper ends of estimates
 QUANTILE = 1.959963984540054  # of the normal law at CONFIDENCE
@@ -90,7 +90,7 @@ def estimate(
     """
     gram, epsilon, side = _request(gram, epsilon, direction)
     samples, error = _effort(samples, relative_error)
-    ceiling = _log_ceiling(gram, epsilon)
+    ceiling = log_ceiling(gram.diagonal().max(), epsilon)
     if ceiling < math.log(FLOOR):
         return _below_floor()
     found = importance_sampling.estimate(gram, epsilon, side, seed=_seed(seed), samples=samples, relative_error=error)
@@ -112,10 +112,7 @@ def estimate_epsilon(
     delta = check.delta(delta)
     gram, _, side = _request(gram, 0.0, direction)
     samples, error = _effort(samples, relative_error)
-    value, deviation = importance_sampling.solve_epsilon(
-        gram, delta, side, seed=_seed(seed), samples=samples, relative_error=error
-    )
-    return Estimate(value, deviation, value + QUANTILE * deviation, CONFIDENCE, "lines")
+    return _root(importance_sampling.solve_epsilon(gram, delta, side, seed=_seed(seed), samples=samples, relative_error=error))
 
 
 def estimate_noise(
@@ -131,10 +128,7 @@ def estimate_noise(
     delta = check.real("delta", delta, at_least=1e-300, at_most=0.99)
     gram, epsilon, side = _request(gram, epsilon, direction)
     samples, error = _effort(samples, relative_error)
-    value, deviation = importance_sampling.solve_scale(
-        gram, epsilon, delta, side, seed=_seed(seed), samples=samples, relative_error=error
-    )
-    return Estimate(value, deviation, value + QUANTILE * deviation, CONFIDENCE, "lines")
+    return _root(importance_sampling.solve_scale(gram, epsilon, delta, side, seed=_seed(seed), samples=samples, relative_error=error))
 
 
 def certify(
@@ -161,12 +155,11 @@ def certify(
     gram, epsilon, side = _request(gram, epsilon, direction)
     samples = check.whole("samples", samples, at_least=FEWEST_TUPLES, at_most=MOST_SAMPLES)
     beta = check.real("failure_probability", failure_probability, above=0, below=1)
-    upper = math.exp(_log_ceiling(gram, epsilon))
+    upper = math.exp(log_ceiling(gram.diagonal().max(), epsilon))
     # Where all modes are equal it is exact.
     if upper > FLOOR and gram.min() < gram.max():
         try:
-            found = certificate.certify(gram, epsilon, side, samples, beta, _seed(seed))
-            upper = min(upper, found.upper)
+            upper = min(upper, certificate.certify(gram, epsilon, side, samples, beta, _seed(seed)))
         except tuple_sampler.OutOfRange:
             # Modes so long that delta is nearly 1, unless they are of very different lengths.
             rough = importance_sampling.estimate(gram, epsilon, side, seed=_seed(seed), relative_error=0.1)
@@ -275,10 +268,9 @@ def _seed(seed):
     return check.whole("seed", seed, at_least=0, at_most=random_blocks.LARGEST_SEED)
 
 
-def _log_ceiling(gram, epsilon):
-    """log delta of the longest mode alone, rounded up: random bins never hurt [N-3.2], and no mode is longer."""
-    value = gaussian.log_delta(math.sqrt(gram.diagonal().max()) * (1 + 1e-12), epsilon)
-    return min(value + gaussian.TAIL_ERROR * (1 + abs(value)), 0.0)
+def _root(found):
+    value, deviation = found
+    return Estimate(value, deviation, value + QUANTILE * deviation, CONFIDENCE, "lines")
 
 
 def _below_floor():

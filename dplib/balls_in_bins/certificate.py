@@ -28,24 +28,6 @@ _MOST_SAMPLES = 2**40
 
 
 @dataclass(frozen=True)
-class Certified:
-    """What a certificate run found: delta <= upper with probability at least 1 - failure_probability.
-
-    mean, standard_error : the estimate from the same samples; a plan whose rounding alone may be more than its mean,
-    where both would mislead, is refused. bound : the largest value that a sample can have. size : indices in a
-    tuple (0 in the add direction).
-    """
-
-    upper: float
-    mean: float
-    standard_error: float
-    bound: float
-    size: int
-    samples: int
-    failure_probability: float
-
-
-@dataclass(frozen=True)
 class Plan:
     """A sampler and the samples of its pilot, both in units of the sampler's bound."""
 
@@ -66,15 +48,7 @@ class Plan:
         return self.sampler.bound * (value - float(self.pilot.mean()) + self.sampler.extra)
 
 
-def certify(
-    gram,
-    epsilon,
-    side,
-    samples=2**20,
-    failure_probability=1e-9,
-    seed=0,
-    tuple_size=None,
-):
+def certify(gram, epsilon, side, samples, failure_probability, seed):
     """An upper bound on delta(epsilon) that holds with probability at least 1 - failure_probability [A-15].
 
     Parameters
@@ -83,37 +57,48 @@ def certify(
         (`gram.gram_upper` divided by sigma squared).
     epsilon : at least 0. side : "remove" or "add".
     samples : how many. failure_probability : in (0, 1); for a guarantee at delta no larger than delta.
-    tuple_size : k of the remove direction, or None to choose it by a pilot.
 
-    Returns a `Certified`. Raises ValueError when the budget is too small for an upper bound within twice the
+    Raises ValueError when the budget is too small for an upper bound within twice the
     mean; it says how many samples would do, about. `tuple_sampler.OutOfRange`, a ValueError, where the modes are too large.
     Cost: b = 128: 15 to 20 microseconds a sample, and 1 to 3 s for the choice of k.
     """
-    plan = prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size)
+    plan = prepare(gram, epsilon, side, samples, failure_probability, seed)
     overshoot(plan, samples, failure_probability)
     return run(plan, samples, failure_probability, seed, ())
 
 
-def prepare(gram, epsilon, side, samples, failure_probability, seed, tuple_size=None):
-    """The sampler, for the remove direction with the best tuple size, and its pilot."""
+def prepare(gram, epsilon, side, samples, failure_probability, seed, size=None):
+    """The sampler, for the remove direction with the best tuple size unless one is given, and its pilot."""
     factor = tuple_sampler.factor(np.asarray(gram, dtype=float))
     if side == "add":
         return _pilot(tuple_sampler.add_sampler(factor, epsilon), seed, (0,), _PILOT_BLOCKS)
     sizes = [size for size in _SIZES if len(factor.gram) <= _MANY or size <= _LARGEST_OF_MANY]
-    shares = Shares(factor.gram, sizes[-1] if tuple_size is None else tuple_size)
+    shares = Shares(factor.gram, size or sizes[-1])
     law = cache(partial(fit, shares))  # the best size comes up again with a longer pilot
-    make = partial(_remove_plan, factor, epsilon, law, samples, failure_probability, seed)
-    if tuple_size is not None:
-        return make(tuple_size, _PILOT_BLOCKS)
-    best = _best_size(sizes, lambda size: make(size, 1).excess(samples, failure_probability))
+    cost = lambda plan: plan.excess(samples, failure_probability)
+
+    def make(size, blocks):
+        """The better of the two kinds of lines, for one tuple size."""
+        if size == 1:
+            return _pilot(tuple_sampler.plain_sampler(factor, epsilon), seed, (1, 0), blocks)
+        samplers = [tuple_sampler.remove_sampler(factor, epsilon, law(size), common) for common in (False, True)]
+        return min((_pilot(one, seed, (size, i), blocks) for i, one in enumerate(samplers)), key=cost)
+
+    def attempt(size, blocks):
+        try:
+            plan = make(size, blocks)
+        except tuple_sampler.OutOfRange:  # entries too large for tuples of this size
+            return math.inf, None
+        return cost(plan), plan
+
+    if size is not None:
+        return make(size, _PILOT_BLOCKS)
+    best = _best_size(sizes, lambda size: attempt(size, 1)[0])
     # Short tuples have rare large samples, which a short pilot misses: look up with longer ones.
     plan = make(best, _PILOT_BLOCKS)
     for size in sizes[sizes.index(best) + 1 :]:
-        try:
-            longer = make(size, _PILOT_BLOCKS)
-        except tuple_sampler.OutOfRange:  # entries too large for tuples of this size
-            break
-        if longer.excess(samples, failure_probability) >= plan.excess(samples, failure_probability):
+        value, longer = attempt(size, _PILOT_BLOCKS)
+        if value >= cost(plan):
             break
         plan = longer
     return plan
@@ -137,28 +122,14 @@ def overshoot(plan, samples, failure_probability):
 
 
 def run(plan, samples, failure_probability, seed, key):
-    """The certificate from fresh samples of a plan's sampler; key tells several runs of one seed apart."""
+    """The upper bound from fresh samples of a plan's sampler; key tells several runs of one seed apart."""
     _refuse_drowned(plan)
     sampler = plan.sampler
-    blocks = random_blocks.run(
-        sampler,
-        -(-samples // tuple_sampler.BLOCK),
-        seed=seed,
-        key=(_FINAL, *key),
-        description="certificate",
-    )
-    values = np.concatenate(blocks)[:samples]
+    count = -(-samples // tuple_sampler.BLOCK)
+    blocks = random_blocks.run(sampler, count, seed=seed, key=(_FINAL, *key), description="certificate")
     bet, _ = confidence_bounds.choose_bet(plan.pilot, samples, failure_probability)
-    upper = confidence_bounds.betting(values, 1.0, failure_probability, bet)
-    return Certified(
-        upper=float(min(1.0, sampler.bound * (upper + sampler.extra) * (1 + 1e-12))),
-        mean=float(values.mean()) * sampler.bound,
-        standard_error=float(values.std(ddof=1)) / math.sqrt(samples) * sampler.bound,
-        bound=float(sampler.bound),
-        size=getattr(sampler, "size", 0),
-        samples=samples,
-        failure_probability=failure_probability,
-    )
+    upper = confidence_bounds.betting(np.concatenate(blocks)[:samples], 1.0, failure_probability, bet)
+    return float(min(1.0, sampler.bound * (upper + sampler.extra) * (1 + 1e-12)))
 
 
 # ----------------------------------------------------------------------------- helpers
@@ -178,39 +149,18 @@ def _refuse_drowned(plan):
         )
 
 
-def _remove_plan(factor, epsilon, law, samples, failure_probability, seed, size, blocks):
-    """The better of the two kinds of lines, for one tuple size; law(size) : its tuple law."""
-    if size == 1:
-        return _pilot(tuple_sampler.plain_sampler(factor, epsilon), seed, (1, 0), blocks)
-    plans = [
-        _pilot(tuple_sampler.remove_sampler(factor, epsilon, law(size), common), seed, (size, int(common)), blocks)
-        for common in (False, True)
-    ]
-    return min(plans, key=lambda plan: plan.excess(samples, failure_probability))
-
-
 def _pilot(sampler, seed, key, blocks):
     return Plan(sampler, np.concatenate(random_blocks.run(sampler, blocks, seed=seed, key=(_PILOT, *key))))
 
 
 def _best_size(sizes, excess):
     """The tuple size with the least excess(size): three probes, then downhill; 1 where none of them is possible."""
-    costs = {}
-
-    def cost(i):
-        if i not in costs:
-            try:
-                costs[i] = excess(sizes[i])
-            except tuple_sampler.OutOfRange:  # entries too large for tuples of this size
-                costs[i] = math.inf
-        return costs[i]
-
+    cost = cache(lambda i: excess(sizes[i]))
     best = min((3, 8, 12), key=cost)
-    if costs[best] == math.inf:
+    if cost(best) == math.inf:
         return sizes[0]
     while True:
-        near = [i for i in (best - 1, best + 1) if 0 <= i < len(sizes)]
-        better = min(near, key=cost)
+        better = min((i for i in (best - 1, best + 1) if 0 <= i < len(sizes)), key=cost)
         if cost(better) >= cost(best):
             return sizes[best]
         best = better

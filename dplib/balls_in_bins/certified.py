@@ -80,9 +80,9 @@ def _first_certified(candidate, found, delta, side, samples, failure_probability
         fall = math.log(excess * (1 + margin * doubt)) + found.log_value - math.log(delta)
         place, gram, epsilon = candidate(fall)
         plan = certificate.prepare(gram, epsilon, side, samples, share, seed, size)
-        result = certificate.run(plan, samples, share, seed, (attempt, int(side == "add")))
-        if result.upper <= delta:
-            return place, result.upper
+        upper = certificate.run(plan, samples, share, seed, (attempt, int(side == "add")))
+        if upper <= delta:
+            return place, upper
     raise ValueError(
         f"samples must be more to certify delta <= {delta:.6g}: no candidate up to {place:.6g} passed; got {samples!r}"
     )

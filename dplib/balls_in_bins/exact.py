@@ -19,6 +19,7 @@ from . import lognormal_sum
 
 _SAME = 1e-12  # relative differences of entries that are rounding
 _NOISE = 1e-6  # relative, of the noise multiplier
+_FARTHEST = 100.0  # in log noise: the last step of a search
 _ROUNDING = 1e-9  # relative error of an entry, up to four million rounds
 
 
@@ -70,37 +71,22 @@ def noise_multiplier(gram, epsilon, delta, side) -> float:
         found = bracket(gram * math.exp(-2 * x), epsilon, side).upper
         return math.log(found / delta) if found > 0 else -1e3
 
-    length, share = math.sqrt(float(gram.max())), 1 / len(gram)
-    # Never more noise than without random bins [N-3.2] ...
-    top = math.log(length / gaussian.calibrate(epsilon, delta)) + 1e-7
-    if kind(gram) == "equal modes":
-        low, high = top - 1e-6, top
-    elif side == "remove" and delta < 0.9 * share:
-        # ... nor less than if the other bins were known not to be the record's (Jensen).
-        # One Gaussian at epsilon_bar = log(1 + (e^epsilon - 1) / share) and delta / share [C-8]: a first guess.
-        unsampled = epsilon + math.log1p((share - 1) * math.exp(-epsilon)) - math.log(share)
-        start = math.log(length / gaussian.calibrate(max(unsampled, 0.0), delta / share))
-        low, high = _ends(excess, start, 0.02)
-    else:
-        low, high = _ends(excess, top, -0.1)
-    x = optimize.brentq(excess, low, high, xtol=_NOISE / 2) if excess(low) > 0 else low
+    # Never more noise than without random bins [N-3.2].
+    x = math.log(math.sqrt(float(gram.max())) / gaussian.calibrate(epsilon, delta)) + 1e-7
+
+    def steer(x):
+        try:
+            return excess(x)
+        except NoBracketError:  # refused far below the target
+            return -1.0
+
+    if kind(gram) != "equal modes":
+        low, step = x, 0.1
+        while steer(low) <= 0:
+            if step > _FARTHEST:
+                raise NoBracketError("no bracket of delta near the noise that is looked for")
+            low, step = low - step, 2 * step
+        x = float(optimize.brentq(steer, low, x, xtol=_NOISE / 2))
     while excess(x) > 0:
         x += _NOISE / 2
     return math.exp(x)
-
-
-def _ends(excess, x, step):
-    """(low, high) around the root of a decreasing function, walked to from x in the direction of `step`."""
-    last = x
-    for _ in range(60):
-        try:
-            found = excess(x)
-        except NoBracketError:
-            if x == last or abs(step) < 1e-3:
-                raise
-            x, step = last + step / 4, step / 4
-            continue
-        if (found <= 0) == (step > 0):
-            return (last, x) if step > 0 else (x, last)
-        last, x, step = x, x + step, 2 * step
-    return (last, x) if step > 0 else (x, last)

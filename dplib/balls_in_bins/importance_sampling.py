@@ -59,21 +59,6 @@ class Estimator:
         self.proposal = make(self.gram, self.epsilon, rng, like and like.proposal)
         self.log_scale, self.relative_variance = self.proposal.log_scale, self.proposal.relative_variance
 
-    def block(self, rng, size=1024):
-        """Means over `size` lines, each over exp(log_scale): shape (3,).
-
-        delta, d delta / d log sigma, and d delta / d epsilon; each unbiased. A power of two makes the
-        most of the lattice. Working memory is about 100 bytes per line and batch in steps of 512 lines.
-        """
-        return np.mean(self.proposal.lines(rng, size, self.log_scale), axis=1)
-
-    def gradient(self, rng, size=1024):
-        """d delta / d gram over exp(log_scale), unbiased, from the crossings of `size` lines: shape (b, b), symmetric.
-
-        Every entry of `gram` counts as a variable of its own. No entry is below 0 [M-K].
-        """
-        return self.proposal.gradient(rng, size, self.log_scale)
-
 
 @dataclass(frozen=True)
 class Sampled:
@@ -131,8 +116,12 @@ def _rounded(size, most):
 
 
 def block_task(estimator, size, rng, _):
-    """One block, as `random_blocks.run` wants it."""
-    return estimator.block(rng, size)
+    """One block, as `random_blocks.run` wants it: means over `size` lines, each over exp(log_scale), shape (3,).
+
+    delta, d delta / d log sigma, and d delta / d epsilon; each unbiased. A power of two makes the
+    most of the lattice. Working memory is about 100 bytes per line and batch in steps of 512 lines.
+    """
+    return np.mean(estimator.proposal.lines(rng, size, estimator.log_scale), axis=1)
 
 
 def _blocks(estimator, size, attempt):

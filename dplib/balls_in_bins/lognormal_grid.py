@@ -15,8 +15,7 @@ from ..gaussian import LOG_SQRT_2PI
 from ..mixtures import EPS
 
 _LARGEST = 2**22  # points of the transform
-_FEW = np.polynomial.legendre.leggauss(6)
-_MANY = np.polynomial.legendre.leggauss(10)
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 # Relative error of the quadrature of one cell, by its analyticity on an ellipse; see `Law`.
 _QUADRATURE = 2e-12
 # Tilts, relative to theta and beyond it, at which wrapped-around terms are bounded:
@@ -32,11 +31,10 @@ class TooLarge(Exception):
 class Law:
     """One coordinate on the grid x = i / cells, tilted: masses and defects from index `first` on.
 
-    Cells are integrated by Gauss-Legendre: 6 points in x where the log-density varies
-    little over the cell, else 10 points on panels of z. With r the half-width times the
-    rate of the log-density (0.05, or 1/8) the integrand is analytic on the Bernstein
-    ellipse of rho = 1/r (or 8), and stays below e^0.7 times its largest value; the classical
-    bound 64/15 M rho^(-2 points) / (1 - rho^-2), with rho for each linear factor of the
+    Cells are integrated by Gauss-Legendre with 10 points on panels of z, a cell or a part of it. With r = 1/8 the
+    half-width times the rate of the log-density the integrand is analytic on the Bernstein
+    ellipse of rho = 8, and stays below e^0.7 times its largest value; the classical
+    bound 64/15 M rho^-20 / (1 - rho^-2), with rho for each linear factor of the
     splitting, is below _QUADRATURE.
     """
 
@@ -49,7 +47,7 @@ class Law:
         self.last = min(max(math.ceil(x_of(z_high) * cells), self.first + 1), cells)
         self.z_low = z_low if self.first == 0 else self._z(self.first)
         self.z_high = self._z(self.last)
-        if self.last - self.first > _LARGEST // 4:
+        if self.last - self.first > _LARGEST // 16:
             raise TooLarge
         self._fill()
         total = float(self.masses.sum())
@@ -58,39 +56,32 @@ class Law:
         self.defects /= total
 
     def _z(self, index):
-        return (math.log(index / self.cells) - self.plan.shift) / self.plan.root
+        return (np.log(index / self.cells) - self.plan.shift) / self.plan.root
 
     def _fill(self):
         """`masses` u_i e^{g theta x_i} and `defects` s_i e^{g theta x_i} / h, both times e^-scale."""
         plan, size = self.plan, self.last - self.first
         tilt = plan.sign * plan.theta / self.cells  # log-tilt from one grid point to the next
-        index = np.arange(self.first, self.last, dtype=float)
-        with np.errstate(divide="ignore"):
-            z = np.abs((np.log(index / self.cells) - plan.shift) / plan.root)
-            rate = (1 + (1 + z) / plan.root) / (2 * index)
-        rough = np.flatnonzero(~(rate <= 0.05))
-        rough = rough[-1] + 1 if len(rough) else 0  # so many cells from the left by panels of z
-        parts = []
-        if rough < size:
-            points, weights = (_FEW[0] + 1) / 2, _FEW[1] / 2
-            place = index[rough:, None] + points
-            z = (np.log(place / self.cells) - plan.shift) / plan.root
-            logs = -z * z / 2 - np.log(place) + tilt * index[rough:, None]
-            shares = np.stack([weights * (1 - points), weights * points, weights * points * (1 - points)])
-            parts.append((logs, shares, -math.log(plan.root)))
-        if rough:
-            parts.append(self._panels(rough, tilt))
-        self.scale = max(float(logs.max()) + shift for logs, _, shift in parts)
-        low, high, both = np.zeros(size), np.zeros(size), np.zeros(size)
-        for logs, shares, shift in parts:
-            values = np.exp(logs + (shift - self.scale))
-            if values.ndim == 2:
-                sums = values @ shares.T
-                low[rough:], high[rough:], both[rough:] = sums.T
-            else:
-                for array, share in zip((low, high, both), shares):
-                    array[:rough] = np.bincount(self._cell, values * share, rough)
+        cuts = self._z(np.arange(max(self.first, 1), self.last + 1, dtype=float))
+        start = cuts[0] if self.first else min(self.z_low, cuts[0])
+        coarse = np.linspace(start, cuts[-1], 400)
+        rates = 4 * (1 + np.abs(coarse) + plan.root)
+        position = np.concatenate([[0.0], np.cumsum((rates[1:] + rates[:-1]) / 2 * np.diff(coarse))])
+        even = np.interp(np.linspace(0, position[-1], math.ceil(position[-1]) + 1), position, coarse)
+        edges = np.unique(np.concatenate([[start], even, cuts]))
+        middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
+        # The cell of a panel: the number of cell borders to its left.
+        cell = np.searchsorted(cuts, middle) - (self.first > 0)
+        index = cell[:, None] + self.first
+        z = middle[:, None] + half[:, None] * _POINTS
+        share = np.clip(np.exp(plan.root * z + plan.shift) * self.cells - index, 0.0, 1.0)
+        logs = -z * z / 2 + np.log(half[:, None] * _WEIGHTS) + tilt * index
+        self.scale = float(logs.max())
+        values = np.exp(logs - self.scale)
         self.scale -= LOG_SQRT_2PI
+        low, high, both = (
+            np.bincount(cell, (values * part).sum(axis=1), size) for part in (1 - share, share, share * (1 - share))
+        )
         step = math.exp(tilt)
         self.masses, self.defects = np.zeros(size + 1), np.zeros(size + 1)
         self.masses[:-1] += low
@@ -103,30 +94,6 @@ class Law:
         self.error = _QUADRATURE + EPS * (
             60 + 8 * reach * (reach + logs / plan.root) + 8 * logs + 8 * plan.theta * self.last / self.cells
         )
-
-    def _panels(self, rough, tilt):
-        """Nodes of the first `rough` cells by panels of z: (log-values, shares, 0)."""
-        plan = self.plan
-        inner = np.arange(max(self.first, 1), self.first + rough + 1, dtype=float)
-        cuts = (np.log(inner / self.cells) - plan.shift) / plan.root
-        start = min(self.z_low, cuts[0])
-        coarse = np.linspace(start, cuts[-1], 400)
-        rates = 4 * (1 + np.abs(coarse) + plan.root)
-        position = np.concatenate([[0.0], np.cumsum((rates[1:] + rates[:-1]) / 2 * np.diff(coarse))])
-        count = math.ceil(position[-1])
-        if count + len(cuts) > _LARGEST // 16:
-            raise TooLarge
-        smooth = np.interp(np.linspace(0, position[-1], count + 1), position, coarse)
-        edges = np.unique(np.concatenate([[start], smooth, cuts]))
-        middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
-        # The cell of a panel: the number of cell borders to its left.
-        cell = np.searchsorted(cuts, middle) + inner[0] - 1
-        z = middle[:, None] + half[:, None] * _MANY[0]
-        share = np.clip(np.exp(plan.root * z + plan.shift) * self.cells - cell[:, None], 0.0, 1.0)
-        logs = -z * z / 2 + np.log(half[:, None] * _MANY[1]) + tilt * cell[:, None]
-        self._cell = np.repeat(cell.astype(np.int64) - self.first, len(_MANY[0]))
-        share = share.ravel()
-        return logs.ravel(), (1 - share, share, share * (1 - share)), 0.0
 
     def log_moment_at(self, theta):
         """log of a bound on E e^{g theta X} over the window (splitting only raises it)."""

@@ -13,9 +13,8 @@ cell [lo, hi] to T = hi with probability (x - lo) / h, else to T = lo.
 Both miss by about b h^2 / 12 times the density of S at the strike, and need only one
 law: the split masses u_i, and the defects s_i = E[X - T; T = x_i].
 
-Remove: once some X_j exceeds the strike, f is linear, and that part has a closed form
-(so it has from a smaller X_j on, where the others bring S above the strike but for a
-negligible probability). Add: f is zero there. What is left lives on [0, 1]. It is tilted by e^{g theta x} to
+Remove: once some X_j exceeds the strike, f is linear, and that part has a closed form.
+Add: f is zero there. What is left lives on [0, 1]. It is tilted by e^{g theta x} to
 the strike, and the b-fold sums come from one discrete Fourier transform with period
 Lambda. The payoff is summed over all periods, so that the transform returns exactly
 sum_m e^{-m theta Lambda} E(Y + m Lambda)_+, Y = g (S - 1): an upper bound as it stands;
@@ -33,7 +32,7 @@ import numpy as np
 
 from .. import gaussian
 from .._base import validate as check
-from .._base.lazy_scipy import special
+from .._base.lazy_scipy import optimize, special
 from ..gaussian import LOG_SQRT_2PI
 from ..mixtures import EPS
 from ..results import Bracket, NoBracketError
@@ -44,6 +43,7 @@ FLOOR = 1e-300
 _METHOD = "sum of lognormals"
 # What is cut off is about e^-26 = 5e-12 of the answer.
 _CUT = 26.0
+_CLOSE = 1e-6  # relative, of the root that an epsilon is looked for with
 
 
 def bracket(bins, norm_squared, epsilon, side, tolerance=1e-4) -> Bracket:
@@ -51,8 +51,8 @@ def bracket(bins, norm_squared, epsilon, side, tolerance=1e-4) -> Bracket:
 
     Parameters
     ----------
-    bins : batches per epoch b, a whole number at least 1.
-    norm_squared : squared norm d of every mode in units of the noise, at least 0
+    bins : batches per epoch b, a whole number at least 2.
+    norm_squared : squared norm d of every mode in units of the noise, above 0
         (for C = I with E epochs: E / sigma^2).
     epsilon : at least 0.
     side : "remove" (the mixture against the noise) or "add".
@@ -86,18 +86,11 @@ def epsilon_bracket(bins, norm_squared, delta, side, tolerance=1e-4) -> Bracket:
 
 def _widest(bins, norm_squared, epsilon, side, tolerance) -> Bracket:
     """The bracket as narrow as it gets: wider than the tolerance where the grid would become too large."""
-    if norm_squared == 0:
-        return Bracket(0.0, 0.0, _METHOD)
-    # Convexity in w = mean_j X_j: never above the same mechanism with one bin, in either direction.
-    log_plain = _log_plain(math.sqrt(norm_squared), epsilon)
+    log_plain = log_ceiling(norm_squared, epsilon)
     if log_plain < math.log(FLOOR):
         return Bracket(0.0, FLOOR, _METHOD)
-    upper = math.exp(min(log_plain, 0.0))
-    if bins == 1:
-        return Bracket(upper * (1 - 1e-9), upper, "closed form")
+    upper = math.exp(log_plain)
     plan = _Plan(bins, norm_squared, epsilon, side, log_plain, tolerance)
-    if plan.log_ceiling < math.log(FLOOR):
-        return Bracket(0.0, FLOOR, _METHOD)
     cells, lower = plan.cells(tolerance), 0.0
     if cells > 4096:  # the estimate may be too careful: a quarter of it tells what is needed
         cells = max(cells // 4, 2048)
@@ -129,12 +122,10 @@ def _widest(bins, norm_squared, epsilon, side, tolerance) -> Bracket:
     return Bracket(min(lower, upper), upper, _METHOD)
 
 
-def _log_plain(mu, epsilon):
-    """log of an upper bound on delta of the Gaussian mechanism, within 1e-9 / 3 of it."""
-    value = gaussian.log_delta(mu, epsilon)
-    shift = epsilon / mu + mu
-    margin = 1e-11 + 4e-14 * abs(value) + 8 * EPS * (1 + abs(epsilon / mu - mu / 2)) * shift
-    return value + margin if margin < 3e-10 else min(value + margin, 0.0)
+def log_ceiling(norm_squared, epsilon):
+    """log of delta of one mode of this squared norm alone, rounded up: random bins never hurt [N-3.2]."""
+    value = gaussian.log_delta(math.sqrt(norm_squared) * (1 + 1e-12), epsilon)
+    return min(value + gaussian.TAIL_ERROR * (1 + abs(value)), 0.0)
 
 
 def _evaluate(plan, cells):
@@ -163,27 +154,12 @@ class _Problem:
         self.log_scale = epsilon if self.sign > 0 else 0.0
         self.z_strike = -self.shift / self.root
 
-    def log_missed(self, z):
-        """log of a bound on E[(1 - S)_+; some Z_j > z]: the other b - 1 must stay below 1 - x.
-
-        E e^{-tX} <= exp(-t m + t^2 E X^2 / 2) for X >= 0 bounds the lower tail of their sum.
-        """
-        left = -math.expm1(min(self.root * z + self.shift, 0.0)) * (1 + 1e-9)
-        if z >= self.z_strike:
-            return -math.inf
-        mean = (self.bins - 1) * math.exp(self.log_mean)
-        if mean <= left:
-            return math.inf
-        spread = math.exp(min(self.root**2 + self.log_mean, 700.0))  # E X^2 / E X
-        tail = -((mean - left) ** 2) / (2 * mean * spread) * (1 - 1e-9)
-        return math.log(self.bins) + float(special.log_ndtr(-z)) + tail + 1e-6
-
     def log_beyond(self, z):
         """log of E[S; some Z_j > z], bounded by the sum over j: what remove loses beyond z."""
         first = math.log(self.bins) + self.log_mean
         return first + float(
             np.logaddexp(
-                special.log_ndtr(self.root - z), math.log(max(self.bins - 1, 1)) + special.log_ndtr(-z)
+                special.log_ndtr(self.root - z), math.log(self.bins - 1) + special.log_ndtr(-z)
             )
         )
 
@@ -214,26 +190,16 @@ class _Plan(_Problem):
         # One huge X_j is far likelier under the tilt than in truth: cut where it no longer matters,
         # which depends on the answer.
         self.log_answer = log_plain - self.log_scale
-        self.z_jump = self._jump()
         for _ in range(8):
             before, top = self.log_answer, self._top()
             self._nodes(top)
             self._saddle()
-            self.linear = self.sign > 0 and top == self.z_jump
-            self.linear &= bool(special.log_ndtr(self.root - top) > -690)
+            self.linear = self.sign > 0 and top == self.z_strike
             self.log_linear, _, self.log_outer = self.outside(top)
             self.log_answer = max(self.log_estimate, self.log_linear)
             if self._top() <= top and self.log_answer > before - 3:
                 break
         self._tails()
-
-    def _jump(self):
-        """Least z (of a few) such that one Z_j > z brings S above the strike, up to a negligible part (remove)."""
-        if self.sign > 0:
-            for z in self.z_strike - np.linspace(0.9, 0.02, 40) * math.log(self.bins) / self.root:
-                if self.log_missed(z) < self.linear_part(z)[0] - _CUT - 4:
-                    return float(z)
-        return self.z_strike
 
     def _top(self):
         """z above which f(S) is as good as linear, or E[S; some Z_j > z] negligible; for add the strike."""
@@ -242,7 +208,7 @@ class _Plan(_Problem):
         room = min(self.log_answer, 0.0) - _CUT - math.log(2 * self.bins) - self.log_mean
         first = self.root - special.ndtri_exp(min(room, -1.0))
         second = -special.ndtri_exp(min(room - math.log(self.bins), -1.0))
-        return min(self.z_jump, float(max(first, second)))
+        return min(self.z_strike, float(max(first, second)))
 
     def _nodes(self, high):
         """Panels of z up to `high`, wide enough for every coordinate to carry its share of epsilon."""
@@ -297,7 +263,7 @@ class _Plan(_Problem):
     def outside(self, z):
         """Of E f(S) over some Z_j > z: (log of the part known, log of its error, log of a bound on the rest)."""
         if self.linear:
-            return *self.linear_part(z), self.log_missed(z)
+            return *self.linear_part(z), -math.inf
         return -math.inf, -math.inf, self.log_beyond(z) if self.sign > 0 else -math.inf
 
     def _tails(self):
@@ -316,10 +282,6 @@ class _Plan(_Problem):
             above = special.log_ndtr(-edges[-1]) + theta * x[-1]
         self.log_left = np.logaddexp.accumulate(np.append(below, logs)) + 1e-6
         self.log_right = np.logaddexp.accumulate(np.append(above, logs[::-1]))[::-1] + 1e-6
-        ceiling = self._chernoff(self.bins * np.logaddexp(self.log_left[-1], above))
-        self.log_ceiling = self.log_scale + float(np.logaddexp(ceiling, self.log_outer))
-        if self.linear:
-            self.log_ceiling = math.inf
 
     def _chernoff(self, log_moments):
         """log of the Chernoff bound on E f(S), from the log of the product of the moments at theta."""
@@ -351,31 +313,18 @@ class _Plan(_Problem):
 
 def _invert(at, delta, top, tolerance):
     """Bracket of the epsilon where a decreasing delta(epsilon), known in brackets, meets `delta`."""
-    first = at(0.0, tolerance)
-    if first.upper <= delta:
+    gap = lambda x: math.log(max(at(x, tolerance).midpoint, FLOOR) / delta)
+    if at(0.0, tolerance).upper <= delta:
         return Bracket(0.0, 0.0, _METHOD)
-    coarse = max(tolerance, 2e-3)
-    gap = lambda x, tolerance: math.log(max(at(x, tolerance).midpoint, FLOOR) / delta)
-    low, gap_low, high = 0.0, math.log(first.midpoint / delta), top * (1 + 1e-9) + 1e-12
-    gap_high = gap(high, coarse)  # at most zero but for rounding: one bin is never better
-    slope = -max(gap_low - gap_high, tolerance) / high
-    x, last = (0.0 if gap_low <= 0 else high), 0
-    # Illinois on coarse brackets.
-    while gap_low > 0 > gap_high and high - low > 1e-3 * tolerance * high:
-        x = (low * gap_high - high * gap_low) / (gap_high - gap_low)
-        value = gap(x, coarse)
-        slope = (value - gap_low) / (x - low) if x > low else slope
-        if abs(value) <= coarse:
-            break
-        if value > 0:
-            low, gap_low, gap_high = x, value, gap_high / 2 if last > 0 else gap_high
-        else:
-            high, gap_high, gap_low = x, value, gap_low / 2 if last < 0 else gap_low
-        last = math.copysign(1, value)
-    # One secant step on narrow ones, then outwards until the ends of the brackets confirm.
-    slope = min(slope, -1e-6)
-    x = min(max(x - gap(x, tolerance) / slope, 0.0), 2 * high)
-    return _confirmed(at, delta, x, tolerance, 0.7 * tolerance / -slope)
+    x, high = 0.0, top * (1 + 1e-9) + 1e-12
+    if gap(x) > 0:
+        # One bin is never better: at `high` the gap is at most zero, but for rounding.
+        held = lambda x: min(gap(x), 0.0) if x == high else gap(x)
+        x = float(optimize.brentq(held, 0.0, high, xtol=1e-300, rtol=_CLOSE))
+    step = 1e-4 * (x + high)
+    slope = max((gap(x) - gap(x + step)) / step, 1e-6)
+    # Outwards until the ends of the brackets confirm.
+    return _confirmed(at, delta, x, tolerance, 0.7 * tolerance / slope)
 
 
 def _confirmed(at, delta, x, tolerance, step):

@@ -15,116 +15,62 @@ from .._base.lazy_scipy import special
 from .._base.log_space import log_sum_exp
 from ..gaussian import LOG_SQRT_2PI
 from .line_integral import crossing, loss_beyond, nodes
-from .points import cubes
-from .proposal_lines import factor
+from .proposal_lines import PILOT, Lines, factor
 
-_PILOT = 1024
-_LARGEST = 600.0  # changes of log densities that are safe to exponentiate
+_LARGEST = 300.0  # logarithms that are safe to exponentiate
+_MULTIPLIERS = np.array([0.0, 0.5, 0.75, 1.0, 1.25])  # of the curvature
+_STEPS = np.array([1.0, 0.6, 0.3, 0.1, 0.03, 0.01])  # tried towards the shares at the border
 
 
-class AddProposal:
+class AddProposal(Lines):
     """Lines for E_Q (1 - e^epsilon w)_+: see the module."""
 
     def __init__(self, gram, epsilon, rng, like=None):
-        self.gram, self.epsilon = gram, epsilon
-        self.diagonal = np.diag(gram).copy()
+        self.gram, self.diagonal = gram, np.diag(gram).copy()
         self.level = math.log(len(gram)) - epsilon
-        self.combination = self._nearest()
-        self.norm = math.sqrt(self.combination @ gram @ self.combination)
-        self.beta = gram @ self.combination / self.norm
-        self._fit(rng)
+        combination = nearest(gram, self.level)
+        norm = math.sqrt(combination @ gram @ combination)
+        self.beta = gram @ combination / norm
+        root = factor(gram)
+        self._fit(root, root.T @ combination / norm, rng)
 
-    def _nearest(self):
-        """Weights of the modes whose sum is normal to the border of the region at its point nearest to 0, about.
-
-        Among all such lines through 0 that one crosses nearest to 0; its weights are the shares of the terms there.
-        """
-        b = len(self.gram)
-        weights = np.full(b, 1 / b)
-        distance, shares = self._distances(weights[None])
-        best, target = distance[0], shares[0]
-        for _ in range(100):
-            trials = weights + np.array([1.0, 0.6, 0.3, 0.1, 0.03, 0.01])[:, None] * (target - weights)
-            distance, shares = self._distances(trials)
-            first = int(np.argmin(distance))
-            if not distance[first] < best * (1 - 1e-9):
-                break
-            best, weights, target = distance[first], trials[first], shares[first]
-        return weights
-
-    def _distances(self, weights):
-        """How far from 0 lines along the sum of the modes cross the border: (distances, shares there)."""
-        steps = weights @ self.gram
-        beta = steps / np.sqrt(np.einsum("ij,ij->i", steps, weights))[:, None]
-        rest = np.broadcast_to(-self.diagonal / 2, beta.shape)
-        crossed, shares, _, _ = crossing(rest, beta, self.level, np.inf)
-        return np.abs(crossed), shares
-
-    def _fit(self, rng):
+    def _fit(self, root, along, rng):
         """Directions across the line with the curvature of the boundary, and how much of each shrinkage."""
-        crossed, shares, slope, _ = crossing(-self.diagonal[None] / 2, self.beta[None], self.level, np.inf)
-        root = factor(self.gram)
-        along = root.T @ self.combination / self.norm
+        [self.nearest], [shares], [slope], _ = crossing(-self.diagonal[None] / 2, self.beta[None], self.level, np.inf)
         across = root - np.outer(root @ along, along)
-        hessian = across.T @ (shares[0][:, None] * across) - np.outer(
-            across.T @ shares[0], across.T @ shares[0]
-        )
-        pressure = math.exp(-(crossed[0] ** 2) / 2 - LOG_SQRT_2PI - special.log_ndtr(crossed[0]))
+        hessian = across.T @ (shares[:, None] * across) - np.outer(across.T @ shares, across.T @ shares)
+        pressure = math.exp(-(self.nearest**2) / 2 - LOG_SQRT_2PI - special.log_ndtr(self.nearest))
         bends, directions = np.linalg.eigh((hessian + hessian.T) / 2)
-        order = np.argsort(-bends)[: max(1, len(bends) - 1)] if len(bends) > 1 else np.arange(0)
-        self.nearest = crossed[0]
-        self.bends = np.maximum(bends[order], 0) * pressure / slope[0]
-        self.root = across @ directions[:, order]
-        self.shares = np.array([1.0])
-        self.multipliers = np.array([1.0])
-        if len(self.bends):
-            self.multipliers = np.array([0.0, 0.5, 0.75, 1.0, 1.25])
-            self.shares = np.full(5, 0.2)
-            label, moment = [], []
-            parts = list(self._parts(rng, _PILOT))
-            rough = max(np.max(special.log_ndtr(part[1]) + part[6]) for part in parts)
-            for part in parts:
-                label.append(part[-1])
-                moment.append(self._integrals(part, rough)[0] ** 2)
-            label, moment = np.concatenate(label), np.concatenate(moment)
-            second = np.bincount(label, moment, 5) / np.maximum(np.bincount(label, minlength=5), 1)
-            self.shares = self.shares * np.sqrt(second) + 0.01 * np.sqrt(np.max(second))
-            self.shares /= np.sum(self.shares)
-        else:
-            rough = float(special.log_ndtr(crossed[0]))
-        values = self.lines(rng, _PILOT, rough)[0]
-        self.log_scale = rough + math.log(np.mean(values))
-        self.relative_variance = float(np.var(values) / np.mean(values) ** 2)
+        order = np.argsort(-bends)[: len(bends) - 1]
+        self.bends = np.maximum(bends[order], 0) * pressure / slope
+        self.factor = across @ directions[:, order]
+        self.shares = np.full(5, 0.2)
+        parts = list(self._parts(rng, PILOT))
+        rough = max(np.max(special.log_ndtr(crossed) + log_weight) for _, crossed, *_, log_weight, _ in parts)
+        label = np.concatenate([part[-1] for part in parts])
+        moment = np.concatenate([self._integrals(part, rough)[0] ** 2 for part in parts])
+        second = np.bincount(label, moment, 5) / np.maximum(np.bincount(label, minlength=5), 1)
+        self.shares = self.shares * np.sqrt(second) + 0.01 * np.sqrt(np.max(second))
+        self.shares /= np.sum(self.shares)
+        self._look(rng, rough)
 
-    def lines(self, rng, size, log_scale):
-        """Integral of each line, and its derivatives by log sigma and epsilon, over exp(log_scale): (3, size)."""
-        return np.concatenate([self._integrals(part, log_scale) for part in self._parts(rng, size)], axis=1)
-
-    def _parts(self, rng, size):
-        for cube in cubes(rng, size, 2 + len(self.bends)):
-            yield self._geometry(cube)
-
-    def _geometry(self, cube):
-        chosen = np.minimum(
-            np.searchsorted(np.cumsum(self.shares), cube[:, 0], side="right"), len(self.shares) - 1
-        )
-        scale = 1 / np.sqrt(1 + np.outer(self.multipliers, self.bends))
+    def _geometry(self, cube, rng):
+        chosen = np.searchsorted(np.cumsum(self.shares), cube[:, 0], side="right")
+        chosen = np.minimum(chosen, len(self.shares) - 1)
+        scale = 1 / np.sqrt(1 + np.outer(_MULTIPLIERS, self.bends))
         place = special.ndtri(cube[:, 2:]) * scale[chosen]
         squares = place**2 / 2
         parts = [
-            math.log(share)
-            + np.sum(np.log1p(multiplier * self.bends)) / 2
-            - multiplier * (squares @ self.bends)
-            for share, multiplier in zip(self.shares, self.multipliers)
+            math.log(share) + np.sum(np.log1p(multiplier * self.bends)) / 2 - multiplier * (squares @ self.bends)
+            for share, multiplier in zip(self.shares, _MULTIPLIERS)
             if share > 0
         ]
         log_weight = -log_sum_exp(np.stack(parts, axis=1))
-        rest = place @ self.root.T - self.diagonal / 2
+        rest = place @ self.factor.T - self.diagonal / 2
         beta = np.broadcast_to(self.beta, rest.shape)
-        crossed, shares, slope, excess = crossing(rest, beta, self.level, self.nearest)
-        zeros = np.zeros(len(rest))
+        crossed, shares, slope, _ = crossing(rest, beta, self.level, self.nearest)
         # The same places as beyond a crossing, mirrored.
-        distances, log_nodes = nodes(cube[:, 1], -crossed, zeros, -crossed, slope)
+        distances, log_nodes = nodes(cube[:, 1], -crossed, np.zeros(len(rest)), -crossed, slope)
         return beta, crossed, shares, slope, distances, log_nodes + log_weight, log_weight, chosen
 
     def _integrals(self, part, log_scale):
@@ -132,21 +78,29 @@ class AddProposal:
         result = np.zeros((3, len(crossed)))
         for distance, log_node in zip(distances, log_nodes):
             gain = loss_beyond(beta, shares, np.zeros(len(crossed)), -distance)
-            weight = np.exp(np.minimum(log_node - log_scale, _LARGEST / 2))
+            weight = np.exp(np.minimum(log_node - log_scale, _LARGEST))
             result[0] -= weight * np.expm1(gain)
             result[2] -= weight * np.exp(gain)
-        result[1] = -self._border(part, log_scale) * np.einsum("ij,ij->i", shares @ self.gram, shares)
+        border = np.exp(np.minimum(log_weight - crossed**2 / 2 - LOG_SQRT_2PI - log_scale, _LARGEST)) / slope
+        result[1] = -border * np.einsum("ij,ij->i", shares @ self.gram, shares)
         return result
 
-    def _border(self, part, log_scale):
-        _, crossed, _, slope, _, _, log_weight, _ = part
-        return (
-            np.exp(np.minimum(log_weight - crossed**2 / 2 - LOG_SQRT_2PI - log_scale, _LARGEST / 2)) / slope
-        )
 
-    def gradient(self, rng, size, log_scale):
-        """d delta / d gram over exp(log_scale), averaged over `size` lines: shape (b, b)."""
-        total = 0.0
-        for part in self._parts(rng, size):
-            total = total + (part[2] * self._border(part, log_scale)[:, None]).T @ part[2]
-        return total / (2 * size)
+def nearest(gram, level):
+    """Weights of the modes whose sum is normal to the border sum_l exp(y_l) = e^level at its point nearest to 0, about.
+
+    Among all such lines through 0 that one crosses nearest to 0; its weights are the shares of the terms there.
+    """
+    weights, best = np.full(len(gram), 1 / len(gram)), math.inf
+    trials = weights[None]
+    for _ in range(101):
+        steps = trials @ gram
+        beta = steps / np.sqrt(np.einsum("ij,ij->i", steps, trials))[:, None]
+        rest = np.broadcast_to(-gram.diagonal() / 2, beta.shape)
+        crossed, shares, _, _ = crossing(rest, beta, level, np.inf)
+        first = int(np.argmin(np.abs(crossed)))
+        if not abs(crossed[first]) < best * (1 - 1e-9):
+            break
+        best, weights = abs(crossed[first]), trials[first]
+        trials = weights + _STEPS[:, None] * (shares[first] - weights)
+    return weights

@@ -17,6 +17,7 @@ from ..gaussian import LOG_SQRT_2PI
 from .line_integral import LOWEST, crossing, loss_beyond, nodes
 from .points import cubes
 
+PILOT = 1024  # lines that a proposal is judged by
 _AHEAD = 1.5  # power of the number of draws to come: those draws help each other, too
 _LOWEST_CHANCE = 1e-250  # relative to the largest; keeps sums of chances above 0
 _NO_SHARE = 1e-30  # directions that bend the loss less do not count
@@ -68,7 +69,25 @@ class _Lines:
     gains: list
 
 
-class LineLaws:
+class Lines:
+    """Lines and what they find. Made complete by `factor`, `_geometry` and `_integrals`."""
+
+    def lines(self, rng, size, log_scale):
+        """Integral of each line, and its derivatives by log sigma and epsilon, over exp(log_scale): (3, size)."""
+        return np.concatenate([self._integrals(part, log_scale) for part in self._parts(rng, size)], axis=1)
+
+    def _parts(self, rng, size):
+        for cube in cubes(rng, size, 2 + self.factor.shape[1]):
+            yield self._geometry(cube, rng)
+
+    def _look(self, rng, rough):
+        """A rough log delta, and the relative variance of a line, from a pilot; rough : log delta, even rougher."""
+        values = self.lines(rng, PILOT, rough)[0]
+        self.log_scale = rough + math.log(np.mean(values))
+        self.relative_variance = float(np.var(values) / np.mean(values) ** 2)
+
+
+class LineLaws(Lines):
     """A mixture of laws for lines of E_Q (w - e^epsilon)_+. Made complete by `gram`, `diagonal`, `factor`, `epsilon`
     and `level`, and by `use`, which names the groups.
     """
@@ -97,14 +116,6 @@ class LineLaws:
             self.log_densities[-len(self.axes) :] -= np.sum(np.log(self.stretches), axis=1)
         chances = np.concatenate([[s for _, _, s in self.tuples], np.exp(log_chances)])
         self.cumulative = np.cumsum(chances) / np.sum(chances)
-
-    def lines(self, rng, size, log_scale):
-        """Integral of each line, and its derivatives by log sigma and epsilon, over exp(log_scale): (3, size)."""
-        return np.concatenate([self._integrals(part, log_scale) for part in self._parts(rng, size)], axis=1)
-
-    def _parts(self, rng, size):
-        for cube in cubes(rng, size, 2 + self.factor.shape[1]):
-            yield self._geometry(cube, rng)
 
     def _geometry(self, cube, rng):
         """Lines for points of the unit cube: law, shift of the places, normal numbers.
@@ -208,14 +219,6 @@ class LineLaws:
         density = -((lines.crossed - lines.centre) ** 2) / 2 - LOG_SQRT_2PI + lines.log_weight
         density -= log_sum_exp(self._log_laws(lines, 0.0, lines.excess))
         return np.where(lines.excess < 1e-6, np.exp(density + self.epsilon - log_scale) / lines.slope, 0.0)
-
-    def gradient(self, rng, size, log_scale):
-        """d delta / d gram over exp(log_scale), averaged over `size` lines: shape (b, b)."""
-        total = 0.0
-        for lines in self._parts(rng, size):
-            weights = self._border(lines, log_scale)
-            total = total + (lines.shares * weights[:, None]).T @ lines.shares
-        return total / (2 * size)
 
 
 def draw_tuples(gram, rng, most, first, ahead=None):

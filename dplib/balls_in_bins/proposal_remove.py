@@ -33,7 +33,7 @@ _FEW = (0.0, 3.0, np.inf)  # clusters for very many bins
 _TUPLES = (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 _TUPLE_SPREAD = 0.2  # largest relative variance of a tuple's weight; where it is more, it is far more
 _MOST_TUPLES = 2
-_PILOT, _SHORT, _PER_GROUP = 1024, 256, 128
+_SHORT, _PER_GROUP = 256, 128
 _LARGEST = 600.0  # logarithms that are safe to exponentiate
 _THINNEST = 1e-100  # densities over the largest; their squares are above 0
 _RISE = 1.01  # a group is left out where that costs no more variance
@@ -111,11 +111,6 @@ class RemoveProposal(LineLaws):
         """log of the largest value of (w - e^epsilon) / w^k, times the mean of w^k."""
         k = group.kind
         return group.log_mean + (k - 1) * (math.log1p(-1 / k) - self.epsilon) - math.log(k)
-
-    def _look(self, rng, rough):
-        values = self.lines(rng, _PILOT, rough)[0]
-        self.log_scale = rough + math.log(np.mean(values))
-        self.relative_variance = float(np.var(values) / np.mean(values) ** 2)
 
     def groups(self, rng, kinds):
         """The groups of these kinds that are of use: tuples first, saddles last."""

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._base.lazy_scipy import special
+from .proposal_add import nearest
 from .tuple_law import TupleLaw
 
 UNIT = 2.0**-53
@@ -378,36 +379,16 @@ def add_sampler(factor, epsilon):
 def half_space(gram, epsilon):
     """Weights omega and tau: {log w < -epsilon} lies in {<m_omega, x> < -tau ||m_omega||}, whatever the weights.
 
-    log w >= sum_l omega_l (y_l - log(b omega_l)) by concavity. The weights returned come from a few steps of
-    exponentiated gradients towards the largest tau; any others would be valid too.
+    log w >= sum_l omega_l (y_l - log(b omega_l)) by concavity. The largest tau is that of the point of the region
+    nearest to 0; any other weights would be valid too.
     """
     bins, half = len(gram), gram.diagonal() / 2
-
-    def distance(omega):
-        height = epsilon - omega @ half - omega @ np.log(bins * np.maximum(omega, 1e-300))
-        return height / math.sqrt(omega @ gram @ omega)
-
-    best = omega = np.full(bins, 1 / bins)
-    farthest = distance(omega)
-    rate = 0.5
-    for _ in range(100):
-        length = math.sqrt(omega @ gram @ omega)
-        height = farthest * length
-        slope = (-half - np.log(bins * omega) - 1) / length - height * (gram @ omega) / length**3
-        moved = omega * np.exp(np.clip(rate * length * (slope - omega @ slope), -50, 50))
-        moved = np.maximum(moved / moved.sum(), 1e-12)
-        moved /= moved.sum()
-        value = distance(moved)
-        if value <= farthest:
-            rate /= 2
-            if rate < 1e-3:
-                break
-            continue
-        best, farthest, omega = moved, value, moved
-    # The threshold is lowered by its rounding, so that the half-space is not too small: sums have `bins` terms.
-    length = math.sqrt(best @ gram @ best)
+    omega = nearest(gram, math.log(bins) - epsilon)
+    length = math.sqrt(omega @ gram @ omega)
+    threshold = (epsilon - omega @ half - omega @ np.log(bins * np.maximum(omega, 1e-300))) / length
+    # It is lowered by its rounding, so that the half-space is not too small: sums have `bins` terms.
     doubt = 1 + (1 + half.max() + epsilon) / length + 2 * half.max() / length**2
-    return best, farthest - (1e-12 + 1e-15 * bins) * (1 + abs(farthest)) * doubt
+    return omega, threshold - (1e-12 + 1e-15 * bins) * (1 + abs(threshold)) * doubt
 
 
 # ------------------------------------------------------------------------------- normals

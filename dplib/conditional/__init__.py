@@ -32,14 +32,11 @@ from ..mixtures import Mixture
 from ..results import NoBracketError
 from . import tails_dense, tails_toeplitz, tails_tree
 from .row_laws import RowLaws, bernoulli_numbers, binomial_numbers, poisson_numbers, threshold_for
-from .tails import posterior
 
 TAIL_BOUNDS = ("best", "published", "joint", "aggregated", "pooled")
 _EXACT_ROWS = 2048  # up to here the published bound keeps every row and age apart
 _SMALL = 256  # rounds up to which the published bound is cheap enough to be tried as well
 _MOST_COLUMNS = 4096  # largest encoder without structure
-_IMPROBABLE = 0.002  # participations below it are taken as Poisson numbers: at most 0.1 % of the mean
-_CHUNK = 64  # rows whose laws are built together
 _GRID = 256  # points of a row's sensitivity grid
 _NEARLY = 0.7  # of the largest sum: a grid that reaches so far may as well hold it
 _RAREST = 1e-300  # bad event: its share for one node of many has to be a float above 0
@@ -246,17 +243,23 @@ class _Build:
             top = safe if top > _NEARLY * safe else top
         return top / _GRID, _GRID
 
-    def start(self, kinds, total_rows, step, size, mean):
-        """Empty laws of `kinds` rows; a split costs Phi(-T), at most `mean` + 1 times in each row."""
-        threshold = threshold_for(self.slack / (4 * total_rows * (mean + 1)))
-        return RowLaws(kinds, step, size, self.noise, threshold)
+    def rows(self, counts, total_rows, parts, log_moment, largest, mean, most=None, unit=None):
+        """(list of (Mixture, count), probability left out) of rows, each a sum of parts.
 
-    def finish(self, laws, counts, delta_1):
+        counts : how many rows there are of each kind; total_rows : of all, which share the slack. parts : arguments
+        of `RowLaws.add`. log_moment, largest, most : see `grid`. mean : the largest mean number of participations: a
+        split costs Phi(-T), at most `mean` + 1 times in each row. unit : None, or what all entries are multiples of.
+        """
+        step, size = self.grid(total_rows, log_moment, largest, most)
+        if unit is not None:
+            step, size = unit, min(math.ceil(step * size / unit), most[1])
+        laws = RowLaws(len(counts), step, size, self.noise, threshold_for(self.slack / (4 * total_rows * (mean + 1))))
+        for part in parts:
+            laws.add(*part)
         if np.any(laws.weights.sum(axis=1) < 0.5):
             raise void()
         lost = float(counts @ (laws.overflow + laws.shortfall))
-        pairs = [(mixture, int(count)) for mixture, count in zip(laws.mixtures(), counts)]
-        return pairs, delta_1, lost
+        return [(mixture, int(count)) for mixture, count in zip(laws.mixtures(), counts)], lost
 
 
 def void() -> NoBracketError:
@@ -274,146 +277,119 @@ def _unsuited():
     )
 
 
+def _refuse_many(mean, expected):
+    if not mean < _MOST_MEAN * max(1.0, 4 * expected):
+        raise void()
+
+
 def _toeplitz(encoder, b, p, delta_1, tail_bound, build):
     ages = tails_toeplitz.Ages(encoder.coefficients, build.noise, b)
     entries = build.up(ages.entries)
     if ages.active == 0:
-        # The past says nothing about the present: all rows are alike.
-        step, size = float(entries[0]), 1
-        laws = build.start(1, ages.count, step, size, p)
-        laws.add(step, bernoulli_numbers([p]))
-        return build.finish(laws, np.array([float(ages.count)]), 0.0)
-    if tail_bound == "published" and ages.count <= _EXACT_ROWS:
-        return _by_age(ages, entries, tails_toeplitz.published(ages, p, delta_1), delta_1, build)
+        # The past says nothing about the present: all rows are alike, and their participations a grid of their own.
+        value, coin = float(entries[0]), bernoulli_numbers([p])
+        log_moment = lambda order: np.log1p(p * np.expm1(order * value))
+        pairs, lost = build.rows(np.array([ages.count]), ages.count, [(value, coin)], log_moment, value, p, (value, 1), value)
+        return pairs, 0.0, lost
     if tail_bound == "pooled":
         raise _unsuited()
     if tail_bound == "aggregated":
         cumulative = tails_toeplitz.aggregated_intensities(ages, p, delta_1)
         if not np.all(np.isfinite(cumulative)):
             raise void()
-        return _by_group(ages, entries, p, np.diff(cumulative, prepend=0.0), delta_1, build, poisson=True)
-    if tail_bound == "published":
-        chances = tails_toeplitz.published_groups(ages, p, delta_1)
+        pairs, lost = _by_group(ages, entries, p, np.diff(cumulative, prepend=0.0), build, poisson=True)
+    elif tail_bound == "published" and ages.count <= _EXACT_ROWS:
+        pairs, lost = _by_age(ages, entries, tails_toeplitz.published(ages, p, delta_1), build)
     else:
-        chances = posterior(p, tails_toeplitz.joint_exponents(ages, p, delta_1 / ages.pairs))
-    return _by_group(ages, entries, p, chances, delta_1, build, poisson=False)
-
-
-def _by_age(ages, entries, chances, delta_1, build):
-    """Rows with a probability for each age, shape (rows, ages)."""
-    used = entries[: chances.shape[1]]
-
-    largest = chances.max(axis=0)  # at least the chances of any one row
-    improbable, probable = np.flatnonzero(largest < _IMPROBABLE), np.flatnonzero(largest >= _IMPROBABLE)
-
-    def log_moment(order):
-        jumps = np.expm1(order * used)
-        coins = np.log1p(largest[probable] * jumps[probable]).sum()
-        return float(coins - np.log1p(-largest[improbable]) @ jumps[improbable])
-
-    step, size = build.grid(ages.count, log_moment, used[0])
-    mean = float(chances.sum(axis=1).max())
-    pairs, lost = [], 0.0
-    # A few rows at a time stay in the processor's cache.
-    for top in range(0, len(chances), _CHUNK):
-        part = chances[top : top + _CHUNK]
-        laws = build.start(len(part), ages.count, step, size, mean)
-        laws.add_improbable(used[improbable], part[:, improbable])
-        for age in probable[probable < top + len(part)]:
-            first = max(age - top, 0)
-            laws.add(used[age], bernoulli_numbers(part[first:, age]), first=first)
-        made, _, slack = build.finish(laws, np.ones(len(part)), delta_1)
-        pairs, lost = pairs + made, lost + slack
+        rule = tails_toeplitz.published_groups if tail_bound == "published" else tails_toeplitz.joint
+        pairs, lost = _by_group(ages, entries, p, rule(ages, p, delta_1), build, poisson=False)
     return pairs, delta_1, lost
 
 
-def _by_group(ages, entries, p, amounts, delta_1, build, poisson):
+def _by_age(ages, entries, chances, build):
+    """Rows with a probability for each age, shape (rows, ages)."""
+    used = entries[: chances.shape[1]]
+    largest = chances.max(axis=0)  # at least the chances of any one row
+    log_moment = lambda order: float(np.log1p(largest * np.expm1(order * used)).sum())
+    parts = ((value, bernoulli_numbers(chances[age:, age]), 0.0, age) for age, value in enumerate(used))
+    return build.rows(np.ones(len(chances)), ages.count, parts, log_moment, used[0], float(chances.sum(axis=1).max()))
+
+
+def _by_group(ages, entries, p, amounts, build, poisson):
     """Rows with an amount for each group of ages: an intensity (Poisson) or a probability for each column."""
     sizes, groups = ages.sizes[: ages.old], ages.old
     values = entries[ages.edges[:groups] + 1]  # the youngest and largest entry of a group
-    counts = np.append(1, ages.multiplicities)
     mean = p + float(amounts.sum() if poisson else amounts @ sizes)
-    if not mean < _MOST_MEAN * max(1.0, 4 * p * ages.count):
-        raise void()
+    _refuse_many(mean, p * ages.count)
 
     def log_moment(order):
         jumps = np.expm1(order * values)
         rest = amounts @ jumps if poisson else sizes @ np.log1p(amounts * jumps)
         return float(np.log1p(p * np.expm1(order * entries[0]))) + float(rest)
 
-    step, size = build.grid(ages.count, log_moment, entries[0])
-    laws = build.start(groups + 1, ages.count, step, size, mean)
-    laws.add(entries[0], bernoulli_numbers([p]))
-    negligible = build.slack / (8 * ages.count * groups)
-    for g in range(groups):
-        if poisson:
-            numbers, beyond = poisson_numbers(amounts[g], negligible)
-        else:
-            numbers, beyond = binomial_numbers(int(sizes[g]), float(amounts[g]), negligible)
-        laws.add(values[g], numbers, beyond, first=g + 1)
-    return build.finish(laws, counts, delta_1)
+    def parts():
+        yield entries[0], bernoulli_numbers([p])
+        negligible = build.slack / (8 * ages.count * groups)
+        for g in range(groups):
+            if poisson:
+                yield values[g], *poisson_numbers(amounts[g], negligible), g + 1
+            else:
+                yield values[g], *binomial_numbers(int(sizes[g]), float(amounts[g]), negligible), g + 1
+
+    return build.rows(np.append(1, ages.multiplicities), ages.count, parts(), log_moment, entries[0], mean)
 
 
 def _tree(encoder, b, p, delta_1, tail_bound, build):
     base = None if b == 1 else b.bit_length() - 1
     tree = tails_tree.Branches(encoder.leaves, encoder.trees, build.noise, base)
-    p, spent = b * p, delta_1 if tree.pairs else 0.0
     if tail_bound in ("aggregated", "pooled") and base is not None:
         raise _unsuited()
-    chances = getattr(tails_tree, tail_bound)(tree, p, delta_1)
+    chances = getattr(tails_tree, tail_bound)(tree, b * p, delta_1)
     if chances is None:
         raise void()
     kinds = tree.rows(chances)
-    counts = np.array([float(number) for number, _ in kinds])
-    total = float(counts.sum())
+    total = float(sum(number for number, _ in kinds))
     pairs, lost = [], 0.0
     for number, entries in kinds:
-        mean = sum(columns * chance for _, columns, chance in entries)
-        if not mean < _MOST_MEAN * max(1.0, 4 * p * tree.leaves):
-            raise void()
-
-        def log_moment(order, entries=entries):
-            return sum(columns * np.log1p(chance * np.expm1(order * value)) for value, columns, chance in entries)
-
-        values = build.up([value for value, _, _ in entries])
-        most = sum(value * columns for value, (_, columns, _) in zip(values, entries)), sum(row[1] for row in entries)
-        step, size = build.grid(total, log_moment, float(max(values)), most)
-        if len(entries) == 1:
-            # Whole numbers of participations are a grid of their own.
-            step, size = float(values[0]), min(math.ceil(step * size / values[0]), entries[0][1])
-        laws = build.start(1, total, step, size, mean)
-        for value, (_, columns, chance) in zip(values, entries):
-            numbers, beyond = binomial_numbers(columns, chance, build.slack / (8 * total * len(entries)))
-            laws.add(float(value), numbers, beyond)
-        made, _, slack = build.finish(laws, np.array([float(number)]), spent)
+        values, columns, likely = (np.array(column) for column in zip(*entries))
+        mean = float(columns @ likely)
+        _refuse_many(mean, b * p * tree.leaves)
+        raised, negligible = build.up(values), build.slack / (8 * total * len(entries))
+        made, slack = build.rows(
+            np.array([number]), total,
+            ((v, *binomial_numbers(int(n), float(x), negligible)) for v, n, x in zip(raised, columns, likely)),
+            lambda order: columns @ np.log1p(likely * np.expm1(order * values)),  # noqa: B023
+            float(max(raised)), mean, (float(raised @ columns), int(columns.sum())),
+            float(raised[0]) if len(entries) == 1 else None,  # whole numbers of participations are a grid of their own
+        )
         pairs, lost = pairs + made, lost + slack
-    return pairs, spent, lost
+    return pairs, delta_1 if tree.pairs else 0.0, lost
 
 
 def _dense(encoder, b, p, delta_1, tail_bound, build):
     found = []
     rule = getattr(tails_dense, f"{tail_bound}_rule")
-    for first in range(min(b, encoder.columns)):
+    for first in range(b):
         blocks = tails_dense.Blocks(encoder, build.noise, b, first)
-        spent = delta_1 if blocks.pairs else 0.0
         chances = tails_dense.bounds(blocks, p, delta_1, rule)
-        found.append(_by_pair(build.up(blocks.entries), chances, spent, build))
+        pairs, lost = _by_pair(build.up(blocks.entries), chances, build)
+        found.append((pairs, delta_1 if blocks.pairs else 0.0, lost))
     return found
 
 
-def _by_pair(entries, chances, delta_1, build):
+def _by_pair(entries, chances, build):
     """Rows with an entry and a probability for each pair of row and column."""
     chances = np.where(entries > 0, chances, 0.0)
-    total = len(entries)
 
     def log_moment(order):
         return float(np.log1p(chances * np.expm1(order * entries)).sum(axis=1).max())
 
+    def parts():
+        for values, coins in zip(entries.T, chances.T):
+            used = np.flatnonzero(values)
+            first, last = used[0], used[-1] + 1
+            yield values[first:last], bernoulli_numbers(coins[first:last]), 0.0, first, last
+
     most = float(entries.sum(axis=1).max()), int((entries > 0).sum(axis=1).max())
-    step, size = build.grid(total, log_moment, float(entries.max()), most)
-    laws = build.start(total, total, step, size, float(chances.sum(axis=1).max()))
-    for column in range(entries.shape[1]):
-        used = np.flatnonzero(entries[:, column])
-        first, last = used[0], used[-1] + 1
-        laws.add(entries[first:last, column], bernoulli_numbers(chances[first:last, column]), first=first, last=last)
-    return build.finish(laws, np.ones(total), delta_1)
+    mean = float(chances.sum(axis=1).max())
+    return build.rows(np.ones(len(entries)), len(entries), parts(), log_moment, float(entries.max()), mean, most)

@@ -61,21 +61,17 @@ class Accounted:
 
     def delta(self, epsilon):
         """Upper bound of delta at `epsilon`."""
-        by_convexity = math.exp(self._log_delta(epsilon))
-        if by_convexity == 0 or not self.asked:
-            return by_convexity
-        try:
-            return min(accounting.delta(self.pairs, epsilon, self.side, tolerance=self.tolerance).upper, by_convexity)
-        except NoBracketError:
-            return by_convexity
+        return self._least(accounting.delta, epsilon, math.exp(self._log_delta(epsilon)))
 
     def epsilon(self, delta):
         """Upper bound of epsilon at `delta`."""
-        by_convexity = self._epsilon(delta)
+        return self._least(accounting.epsilon, delta, self._epsilon(delta))
+
+    def _least(self, ask, target, by_convexity):
         if by_convexity == 0 or not self.asked:
             return by_convexity
         try:
-            return min(accounting.epsilon(self.pairs, delta, self.side, tolerance=self.tolerance).upper, by_convexity)
+            return min(ask(self.pairs, target, self.side, tolerance=self.tolerance).upper, by_convexity)
         except NoBracketError:
             return by_convexity
 

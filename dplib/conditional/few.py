@@ -23,6 +23,7 @@ from ..matrices import Toeplitz, Tree
 from ..mixtures import Mixture, binomial
 from ..results import NoBracketError
 from . import compose
+from .row_sums import least
 
 _LARGEST_COUNT = 64  # participations up to which norms are bounded one by one
 _UP = 1 + 1e-11  # covers the rounding of inner products
@@ -30,7 +31,7 @@ _MOST_PAIRS, _MOST_TRIPLES, _MOST_QUADRUPLES = 512, 512, 96  # rounds up to whic
 _GROUPS = 64  # of min-separation, for which that is done one by one
 _LARGEST_EXPONENT = 600.0
 _SHARES = (0.0, 0.1, 0.3, 0.6)  # of the threshold, for sets of several rounds
-_CLOSE, _ROOM = 1e-7, 1e-9  # of an epsilon that is sharp enough; of a search for one, and left in a delta, so that its epsilon is found again
+_CLOSE, _ROOM = 1e-7, 1e-9  # of an epsilon that is sharp enough; left in a delta, so that its epsilon is found again
 _LARGEST_EPSILON = 500.0  # up to which the moments are asked: the norms alone are as good beyond
 
 
@@ -46,7 +47,7 @@ class Few:
 
     def delta(self, epsilon, direction):
         """(upper bound on delta, which one it is)."""
-        counted = min(self._counted(accounting.delta, "delta", epsilon, direction) * (1 + _ROOM), 1.0)
+        counted = min(self._counted("delta", epsilon, direction) * (1 + _ROOM), 1.0)
         return min((counted, "participations counted"), (self.once.delta(epsilon), "one participation by moments"))
 
     def epsilon(self, delta, direction):
@@ -55,31 +56,27 @@ class Few:
         high = min(counted[0], _LARGEST_EPSILON)
         if high == 0 or not self.once.delta(high) < delta:
             return counted
-        return _least_epsilon(self.once.delta, delta, high), "one participation by moments"
+        return least(self.once.delta, delta, 0.0, high), "one participation by moments"
 
     def _smallest(self, delta, direction):
         """The epsilon of the mixture; by its delta where the curve is so flat that rounding hides where it meets `delta`."""
-        at = lambda epsilon: self._counted(accounting.delta, "delta", epsilon, direction)
-        high = self._counted(accounting.epsilon, "epsilon", delta, direction)
-        if high == 0 or at(high * (1 - _CLOSE)) > delta:
-            return high
-        return _least_epsilon(at, delta, high)
+        at = lambda epsilon: self._counted("delta", epsilon, direction)
+        high = self._counted("epsilon", delta, direction)
+        return high if high == 0 or at(high * (1 - _CLOSE)) > delta else least(at, delta, 0.0, high)
 
-    def _counted(self, ask, question, target, direction):
+    def _counted(self, question, target, direction):
         """The closed form of the mixture; where a number in it leaves the floats, its largest norm alone."""
-        try:
-            upper = ask(self.counts.mixture, target, direction, "contour").upper  # of one round: its closed form
-            if math.isfinite(upper):
-                return upper
-        except (NoBracketError, ValueError):  # a bracket with an infinite end is refused by its type
-            pass
-        try:
-            largest = compose.Accounted([(self.counts.mixture, 1)], direction, asked=False)
-            upper = getattr(largest, question)(target)
-            if math.isfinite(upper):
-                return upper
-        except ValueError:
-            pass
+        mixture = self.counts.mixture
+        largest = compose.Accounted([(mixture, 1)], direction, asked=False)
+        for ask in (
+            lambda: getattr(accounting, question)(mixture, target, direction, "contour").upper,  # of one round: its closed form
+            lambda: getattr(largest, question)(target),
+        ):
+            try:
+                if math.isfinite(upper := ask()):
+                    return upper
+            except (NoBracketError, ValueError):  # a bracket with an infinite end is refused by its type
+                pass
         raise NoBracketError("so little noise, or so rare sampling, that a number left the range of floats")
 
 
@@ -113,7 +110,7 @@ class Counts:
     def first_norms(self):
         """r_0 .. r_K."""
         most = min(self.columns, _LARGEST_COUNT)
-        if isinstance(self.encoder, Toeplitz) or (isinstance(self.encoder, Tree) and self._is_even):
+        if self._by_lags:
             gains = self._lags(most)
             k = np.arange(most + 1.0)
             squares = k * gains[0]
@@ -124,8 +121,9 @@ class Counts:
         return np.sqrt(np.maximum.accumulate(squares)) * _UP
 
     @property
-    def _is_even(self):
-        return self.b & (self.b - 1) == 0
+    def _by_lags(self):
+        """Whether the distance of two columns bounds their inner product, and the first group of records is the worst."""
+        return isinstance(self.encoder, Toeplitz) or (isinstance(self.encoder, Tree) and self.b & (self.b - 1) == 0)
 
     def _lags(self, most):
         """The largest inner product of two kept columns that are so far apart or farther, for 0 .. most - 1.
@@ -143,16 +141,9 @@ class Counts:
     @cached_property
     def grams(self):
         """Inner products of the kept columns, for each group of records that may be the worst."""
-        encoder, b = self.encoder, self.b
-        gram = encoder.gram() * _UP
-        # Later groups of a Toeplitz encoder have smaller inner products, those of an even tree the same.
-        first = isinstance(encoder, Toeplitz) or (isinstance(encoder, Tree) and self._is_even)
-        grams = []
-        for group in range(1 if first else b):
-            kept = gram[group::b, group::b]
-            missing = self.columns - len(kept)  # a column of zeros changes nothing
-            grams.append(np.pad(kept, (0, missing)))
-        return grams
+        gram = self.encoder.gram() * _UP
+        grams = [gram[group :: self.b, group :: self.b] for group in range(1 if self._by_lags else self.b)]
+        return [np.pad(kept, (0, self.columns - len(kept))) for kept in grams]  # a column of zeros changes nothing
 
 
 class Once:
@@ -197,41 +188,26 @@ class Once:
 
     def _several(self, threshold):
         """Upper bound on E(R_2 - threshold)_+ under Q."""
-        if self._log_several == -math.inf:
-            return 0.0
-        if threshold <= 0:
-            return math.exp(self._log_several)
-        level = math.log(threshold) - self._log_several
+        chance = math.exp(self._log_several)
+        level = math.log(threshold) - self._log_several if threshold > 0 < chance else -1.0
         if level < 0:
-            return math.exp(self._log_several)
+            return chance
         try:
-            return math.exp(self._log_several) * accounting.delta(self._rest, level, "remove", "contour").upper * (1 + 1e-10)
+            return chance * accounting.delta(self._rest, level, "remove", "contour").upper * (1 + 1e-10)
         except NoBracketError:
-            return math.exp(self._log_several)
+            return chance
 
     @cached_property
     def _moments(self):
         """List of (order k, log sum of e^{inner products} over k-tuples of rounds); empty for many rounds."""
-        if self.counts.columns > _MOST_PAIRS or self.counts.encoder.columns > 8 * _MOST_PAIRS:
-            return []
-        if len(self.counts.grams) > _GROUPS:
+        counts = self.counts
+        if counts.columns > _MOST_PAIRS or counts.encoder.columns > 8 * _MOST_PAIRS or len(counts.grams) > _GROUPS:
             return []
         found = {}
         for gram in self.counts.grams:
             for order, log_sum in _tuple_sums(gram / self.counts.noise**2):
                 found.setdefault(order, []).append(log_sum)
         return [(order, max(sums)) for order, sums in found.items() if len(sums) == len(self.counts.grams)]
-
-
-def _least_epsilon(at, delta, high):
-    """The least epsilon at which `at`, which decreases, is at most `delta`: the upper end, `high` at first, meets it at each step."""
-    low = 0.0
-    if at(low) <= delta:
-        return low
-    while high - low > _ROOM * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if at(middle) <= delta else (middle, high)
-    return high
 
 
 def _largest_sums(gram, most):

@@ -69,37 +69,6 @@ class RowLaws:
         self.weights[part] = new
         self._operations += 3 * numbers.shape[1]
 
-    def add_improbable(self, values, chances):
-        """Add values[e] times an independent coin with chance chances[:, e], all at once; only as the first addition.
-
-        A coin is at most a Poisson number with the same probability of 0 [A-12], and Poisson numbers of jumps
-        add up: one recursion over the grid for any number of values. Costs half a chance of the mean.
-        chances : shape (rows, values), below 1. values : at most the top of the grid.
-        """
-        if self._operations:
-            raise ValueError("improbable values must be added first")
-        low, share = self._place(np.asarray(values, float))
-        chances = np.asarray(chances, float)
-        self.shortfall += chances @ (share > 0) * special.ndtr(-self.threshold)
-        cells = np.arange(low.max(initial=0) + 2)
-        to_cells = (cells == low[:, None]) * (1 - share)[:, None] + (cells == low[:, None] + 1) * share[:, None]
-        # jumps[k - 1] : intensity of a jump of k steps; what is split to 0 is no jump.
-        jumps = np.ascontiguousarray((-np.log1p(-chances) @ to_cells).T[1:])
-        steps = cells[1:, None] * jumps
-        law = np.zeros((self.size + 1, len(self.weights)))
-        law[0] = np.exp(-jumps.sum(axis=0))
-        for n in range(1, self.size + 1):
-            reach = min(n, len(steps))
-            law[n] = np.einsum("ki,ki->i", steps[:reach], law[n - reach : n][::-1]) / n
-        self.weights = np.ascontiguousarray(law.T)
-        # What jumps beyond the top, by Chernoff.
-        log_beyond = np.full(len(self.weights), math.inf)
-        for order in np.geomspace(0.5, 200, 25) / cells[-1]:
-            log_moment = np.expm1(order * cells[1:]) @ jumps
-            log_beyond = np.minimum(log_beyond, log_moment - order * (self.size + 1))
-        self.overflow += np.exp(np.minimum(log_beyond, 0.0))
-        self._operations += self.size * (len(steps) + 4)
-
     def _place(self, position):
         """(index of the grid point below, share that goes to the next one) of a position."""
         index = np.floor(position / self.step * (1 + 2 * EPS))

@@ -36,7 +36,6 @@ _LOW = -10.0  # below it P has mass 1e-23 at most, and nothing is lost if that i
 _NEGLIGIBLE = math.log(1e-13)  # of the tilted law: what may lie outside the period
 _CLOSE = 3e-8  # relative, of an epsilon that is searched for
 _FAR_ABOVE = 6.0  # in log delta
-_SLOPE = 4.0  # weight of the loss's slope in the choice of cells
 
 
 class Cells:
@@ -68,7 +67,7 @@ class Cells:
         low, high = (_LOW if self.remove else -far), shifts[-1] + far
         if float((shifts * (high - shifts / 2)).max()) > _LARGEST_EXPONENT:
             raise NoBracketError("the rows' sensitivities are too large for one lattice")
-        u = _edges(low, high, shifts, weights, self.cells)
+        u = np.linspace(low, high, self.cells + 1)
         exponent = shifts * (u[:, None] - shifts / 2)
         grown = np.expm1(exponent) @ weights  # R - 1
         ratio = np.exp(exponent) @ weights
@@ -99,14 +98,9 @@ class Cells:
             first, self.loss = second[:, ::-1], -loss[:, ::-1]
             first[:, 0] += special.ndtr(-high)
             tails = np.full(len(loss), special.ndtr(low))
-        # Losses so rare that all rows together hold less than the cut.
-        beyond = np.cumsum(first[:, ::-1], axis=1)[:, ::-1] + tails[:, None]
-        dropped = beyond <= cut
-        self.infinite = float(self.counts @ np.where(dropped, first, 0.0).sum(axis=1) + self.counts @ tails)
-        self.first = np.where(dropped, 0.0, first)
-        reach = float(np.abs(np.where(dropped, 0.0, self.loss)).max())
-        self.most = float(self.counts @ np.where(self.first > 0, self.loss, self.loss[:, :1]).max(axis=1))  # no sum exceeds it
-        self.reach = max(reach, 1e-290)
+        self.first, self.infinite = first, float(self.counts @ tails)
+        self.most = float(self.counts @ self.loss.max(axis=1))  # no sum exceeds it
+        self.reach = reach = max(float(np.abs(self.loss).max()), 1e-290)
         self.shift = 64 * EPS * self.rounds * min(reach, 1.0) + 8 * EPS * reach * self.rounds  # rounding of the losses
         with np.errstate(divide="ignore"):
             self.log_first = np.log(self.first)
@@ -153,46 +147,25 @@ class RowSum(Cells):
         at = epsilon - self.shift
         if at >= self.most:
             return self.infinite * (1 + 1e-9)
-        return self._composed(saddle(self._moments, epsilon=at))(at)
+        return self._composed(saddle(self._moments, epsilon=at))(epsilon)
 
     @inside_floats()
     def epsilon(self, delta):
-        """An epsilon >= 0 at which delta is at most `delta`, the smallest up to 1e-7 of it."""
+        """Upper bound of epsilon at `delta`; what `delta` answers there is the same to 1e-6, by another tilt."""
         if not self.rounds:
             return 0.0
         if not self.infinite * (1 + 1e-9) < delta:
             raise NoBracketError("what is cut is more than delta")
         c = saddle(self._moments, log_delta=math.log(delta))
         bound = self._composed(c)
-        if bound(-self.shift) <= delta:
+        if bound(0.0) <= delta:
             return 0.0
         low, high = 0.0, max((self._moments(c)[0] - math.log(delta) + log_kernel(c)) / c, 1e-12)
-        high = min(high, 2 * max(self.most + self.shift, 1e-12))
-        for _ in range(100):
-            if bound(high - self.shift) <= delta:
-                break
-            low, high = high, 2 * high
-        else:
+        if not bound(high) <= delta:
+            low, high = high, (self.most + self.shift) * (1 + 1e-12)  # no sum exceeds it
+        if not low < high:
             raise NoBracketError("one lattice finds no epsilon")
-        high = self._root(bound, delta, low, high)
-        if high - self.shift >= self.most:
-            return high
-        # With the tilt that `delta` has there: so that the two answer each other, to rounding.
-        bound = self._composed(saddle(self._moments, epsilon=high - self.shift))
-        low, step = high, _CLOSE * high
-        while low > 0 and bound(low - self.shift) <= delta:
-            low, step = max(low - step, 0.0), 10 * step
-        return self._root(bound, delta, low, high) if low < high - 2 * _CLOSE * high else high
-
-    def _root(self, bound, delta, low, high):
-        """About the smallest number up to `high` at which `bound` is at most delta, as it is at `high`."""
-        gap = lambda e: math.log(max(bound(e - self.shift), 1e-320) / delta)
-        if gap(low) <= 0:
-            return low
-        high = min(high, float(optimize.brentq(gap, low, high, xtol=1e-300, rtol=_CLOSE)))
-        while bound(high - self.shift) > delta:  # at most a step or two: the root is as close
-            high *= 1 + _CLOSE
-        return high
+        return least(bound, delta, low, high)
 
     def _composed(self, c):
         """The function epsilon -> upper bound of delta, sharp near the saddle of c."""
@@ -229,6 +202,7 @@ class RowSum(Cells):
         lost = math.exp(min(far - order * above + 1e-9 * (1 + abs(far)), 0.0))
 
         def bound(epsilon):
+            epsilon = epsilon - self.shift
             if epsilon >= self.most:
                 return self.infinite * (1 + 1e-9)
             used = slice(int(np.searchsorted(sums, epsilon, "right")), None)
@@ -251,6 +225,17 @@ class RowSum(Cells):
         return side * max(place, side * mean + 1e-12 * spread), order
 
 
+def least(bound, delta, low, high):
+    """About the smallest number up to `high` at which `bound`, which decreases, is at most delta, as it is at `high`."""
+    gap = lambda x: math.log(max(bound(x), 1e-320) / delta)
+    if gap(low) <= 0:
+        return low
+    high = min(high, float(optimize.brentq(gap, low, high, xtol=1e-300, rtol=_CLOSE)))
+    while bound(high) > delta:  # at most a step or two: the root is as close
+        high *= 1 + _CLOSE
+    return high
+
+
 def _common(pairs):
     """(all shifts that occur, with 0 first; weights, shape (shifts, rows))."""
     shifts = np.unique(np.concatenate([[0.0], *(mixture.shifts for mixture, _ in pairs)]))
@@ -258,13 +243,3 @@ def _common(pairs):
     for row, (mixture, _) in enumerate(pairs):
         weights[np.searchsorted(shifts, mixture.shifts), row] = mixture.probabilities
     return shifts, weights
-
-
-def _edges(low, high, shifts, weights, cells):
-    """Ends of cells, closer where the steepest loss is steeper."""
-    coarse = np.linspace(low, high, 300)
-    terms = np.exp(shifts * (coarse[:, None] - shifts / 2))
-    slope = ((terms * shifts) @ weights / np.maximum(terms @ weights, 1e-300)).max(axis=1)
-    rate = 1 + _SLOPE * slope
-    place = np.append(0.0, np.cumsum((rate[1:] + rate[:-1]) / 2 * np.diff(coarse)))
-    return np.interp(np.linspace(0, place[-1], cells + 1), place, coarse)

@@ -26,12 +26,8 @@ class Blocks:
         kept = np.flatnonzero(rounds >= first)
         self.noise = float(noise_multiplier)
         self.array = array[kept]
-        if separation == 1:
-            self.starts = np.arange(len(kept) + 1)
-        else:
-            block = (rounds[kept] - first) // separation
-            self.starts = np.searchsorted(block, np.arange(block[-1] + 2))
-        starts = self.starts[:-1][np.diff(self.starts) > 0]
+        block = np.arange(len(kept)) if separation == 1 else (rounds[kept] - first) // separation
+        _, starts = np.unique(block, return_index=True)
         self.starts = np.append(starts, len(kept))
         # Norm of each column inside each block: the entry itself for a block of one row.
         squares = np.add.reduceat(self.array**2, starts, axis=0)
@@ -62,9 +58,7 @@ def bounds(blocks, probability, delta_1, rule):
     rule : `published_rule` or `joint_rule`.
     """
     result = np.full(blocks.entries.shape, float(probability))
-    if blocks.pairs == 0:
-        return result
-    exponents = rule(probability, delta_1 / blocks.pairs)
+    exponents = rule(probability, delta_1 / max(blocks.pairs, 1))
     for block, columns, gram in blocks.past():
         found = exponents(gram[columns], np.diag(gram)[columns])
         result[block, columns] = posterior(probability, found)
@@ -79,12 +73,8 @@ def published_rule(probability, tail):
         columns = np.count_nonzero(products > 0, axis=1)
         table = binomial_quantile(np.arange(columns.max() + 1), probability, half)
         most = table[columns]
-        largest = int(most.max())
-        if largest == 0:
-            return published_exponents(norms, 0.0, half)
-        top = products
-        if largest < products.shape[1]:
-            top = np.partition(products, products.shape[1] - largest, axis=1)[:, -largest:]
+        largest = max(int(most.max()), 1)
+        top = np.partition(products, products.shape[1] - largest, axis=1)[:, -largest:]
         sums = np.cumsum(np.sort(top, axis=1)[:, ::-1], axis=1)
         taken = np.where(most > 0, sums[np.arange(len(sums)), np.maximum(most, 1) - 1], 0.0)
         return published_exponents(norms, taken, half)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
@@ -104,9 +105,8 @@ class Ages:
         """Inner products of each group's oldest member with others[h] of every older group h; zeros on the diagonal."""
         tops = self.edges[1:]
         result = np.zeros((len(tops),) * 2)
-        for young in range(len(tops)):
-            for old in range(young + 1, len(tops)):
-                result[young, old] = result[old, young] = self.inner(tops[young], others[old] - tops[young])
+        for young, old in combinations(range(len(tops)), 2):
+            result[young, old] = result[old, young] = self.inner(tops[young], others[old] - tops[young])
         return result
 
     @cached_property
@@ -139,9 +139,7 @@ def published(ages, probability, delta_1):
     """
     result = np.zeros((ages.count, ages.active + 1))
     result[:, 0] = probability
-    if ages.active == 0:
-        return result
-    tail = delta_1 / (2 * ages.pairs)
+    tail = delta_1 / max(2 * ages.pairs, 1)
     rows = np.arange(ages.count)
     most = binomial_quantile(rows, probability, tail)
     norms = ages.squared_norms(np.arange(1, ages.active + 1))
@@ -208,6 +206,11 @@ def joint_exponents(ages, probability, tail):
         return np.log1p(probability * np.expm1(orders[:, None] * upper)) @ sizes
 
     return tails.joint_exponents(np.diag(upper), upper.max(axis=1), tail, log_moment)
+
+
+def joint(ages, probability, delta_1):
+    """Probabilities for each active group, from the joint tail of participations and noise [A-11]."""
+    return posterior(probability, joint_exponents(ages, probability, delta_1 / ages.pairs))
 
 
 # ---------------------------------------------------------- aggregated intensity

@@ -43,6 +43,10 @@ class Branches:
         """Height of the tree of blocks (of the tree itself without min-separation)."""
         return self.leaves.bit_length() - 1 - (self.base or 0)
 
+    def nodes(self, h):
+        """How many nodes have height h, without min-separation."""
+        return self.trees << (self.height - h)
+
     @property
     def pairs(self):
         """(row, column) pairs in which the column has been seen before."""
@@ -67,7 +71,7 @@ class Branches:
                 (number, [(1.0, 1 << h, chance)])
                 for h in range(self.height + 1)
                 for number, chance in (
-                    chances[h] if isinstance(chances[h], list) else [(self.trees << (self.height - h), chances[h])]
+                    chances[h] if isinstance(chances[h], list) else [(self.nodes(h), chances[h])]
                 )
             ]
         result = []
@@ -79,68 +83,50 @@ class Branches:
             result.append((number, entries))
         return result
 
-    def products(self, a):
-        """(values, multiplicities) of a seen column's inner products, itself first, over sigma^2.
+    def products(self):
+        """(values, multiplicities) of a seen column's inner products, itself first, over sigma^2: a line for each height.
 
         Row by row: a column under a node of height a. In blocks: a column whose block
         meets the present one at height a. Either way it has `depth` released nodes, and shares with
         2^(i-1) others the nodes from height i on.
         """
-        depth = a if self.base is None else self.base + a
-        shared = [a - i for i in range(1, a + (self.base is None))]
-        values = np.array([depth, *shared], float) / self.noise**2
-        counts = np.array([1] + [1 << (i - 1) for i in range(1, len(shared) + 1)])
-        keep = values > 0
-        return values[keep], counts[keep]
+        a, i = np.arange(1, self.height + 1)[:, None], np.arange(max(self.height, 1))
+        values = np.where(i == 0, a + (self.base or 0), np.maximum(a - i, 0)) / self.noise**2
+        return values, np.where(i < a, np.maximum(1 << i >> 1, 1), 0)
 
 
 def published(tree, probability, delta_1):
     """Probability bounds at heights 0 .. height, by Algorithm 2 of the source [M-Alg2]."""
-    result = [probability]
-    if tree.pairs == 0:
-        return result
-    tail = delta_1 / (2 * tree.pairs)
-    for a in range(1, tree.height + 1):
-        values, counts = tree.products(a)
-        columns = tree.leaves if tree.base is None else int(counts.sum())
-        most = int(binomial_quantile(columns, probability, tail)[0])
-        taken = np.diff(np.minimum(np.cumsum(counts), most), prepend=0)
-        exponent = published_exponents(values[0], values @ taken, tail)
-        result.append(float(posterior(probability, exponent)))
-    return result
+    values, counts = tree.products()
+    tail = delta_1 / max(2 * tree.pairs, 1)
+    columns = counts.sum(axis=1) if tree.base is not None else np.full(tree.height, tree.leaves)
+    most = binomial_quantile(columns, probability, tail)
+    taken = np.diff(np.minimum(np.cumsum(counts, axis=1), most[:, None]), prepend=0, axis=1)
+    exponents = published_exponents(values[:, 0], (values * taken).sum(axis=1), tail)
+    return [probability, *posterior(probability, exponents).tolist()]
 
 
 def joint(tree, probability, delta_1):
     """Probability bounds at heights 0 .. height, from the joint tail of participations and noise [A-11]."""
-    result = [probability]
-    if tree.pairs == 0:
-        return result
-    for a in range(1, tree.height + 1):
-        values, counts = tree.products(a)
+    values, counts = tree.products()
 
-        def log_moment(orders, values=values, counts=counts):
-            return np.log1p(probability * np.expm1(orders[:, None] * values)) @ counts
+    def log_moment(orders):
+        return (np.log1p(probability * np.expm1(orders[:, None] * values)) * counts).sum(axis=1)
 
-        [exponent] = joint_exponents(values[:1], values[:1], delta_1 / tree.pairs, log_moment)
-        result.append(float(posterior(probability, exponent)))
-    return result
+    exponents = joint_exponents(values[:, 0], values[:, 0], delta_1 / max(tree.pairs, 1), log_moment)
+    return [probability, *posterior(probability, exponents).tolist()]
 
 
 # ---------------------------------------------------------- aggregated intensity
 
 
 def aggregated(tree, probability, delta_1):
-    """Probability bounds at heights 0 .. height, from the law of a subtree's sum [A-12]; None if none is found.
+    """For heights 0 .. height a pool of one bound [A-12]; None if none is found.
 
     Off an event of probability delta_1 the number of participations under a node of height h
-    is dominated by Binomial(2^h, result[h]). Row-by-row conditioning only.
+    is dominated by Binomial(2^h, that bound). Row-by-row conditioning only.
     """
-    nodes = [tree.trees << (tree.height - h) for h in range(1, tree.height + 1)]
-    tails = [delta_1 / (tree.height * number) for number in nodes]
-    laws = _subtree_laws(tree, probability, tails)
-    if laws is None:
-        return None
-    return [probability] + [_chance(probability, law, tail) for law, tail in zip(laws, tails)]
+    return _pools(tree, probability, [(delta_1 / tree.height, [0, tree.nodes(h)]) for h in range(1, tree.height + 1)])
 
 
 def pooled(tree, probability, delta_1):
@@ -151,30 +137,26 @@ def pooled(tree, probability, delta_1):
     exceed level t_m, for each m of a list, and each node can be given, when it is released, an
     unused member of the pool that dominates it. Row-by-row conditioning only.
     """
-    shares, counts = [], []
-    for h in range(1, tree.height + 1):
-        nodes = tree.trees << (tree.height - h)
-        counts.append(_counts(nodes))
-        # Few large nodes matter most: their event gets the largest share.
-        shares.append(delta_1 * (1 - _POOL_RATIO) * _POOL_RATIO ** (tree.height - h))
+    # Few large nodes matter most: their event gets the largest share.
+    share = lambda h: delta_1 * (1 - _POOL_RATIO) * _POOL_RATIO ** (tree.height - h)
+    return _pools(tree, probability, [(share(h), _counts(tree.nodes(h))) for h in range(1, tree.height + 1)])
+
+
+def _pools(tree, probability, events):
+    """The pools for events of each height: (probability, 0 = m_0 < m_1 < ... < m_J = nodes that may exceed each level)."""
     # The rarest thing asked for at a height: that a single node exceeds its top level.
-    tails = [share / len(m) / m[-1] for share, m in zip(shares, counts)]
-    laws = _subtree_laws(tree, probability, tails)
+    laws = _subtree_laws(tree, probability, [share / len(m) / m[-1] for share, m in events])
     if laws is None:
         return None
-    pool = [[(tree.trees * tree.leaves, probability)]]
-    for share, m, law in zip(shares, counts, laws):
+    pools = [[(tree.nodes(0), probability)]]
+    for (share, m), law in zip(events, laws):
         # The largest chance of one node with which more than `few` of all have it with probability `tail`:
         # Pr[Binomial(nodes, x) > few] is an incomplete beta function of x.
         tail = share / (len(m) - 1)
         chances = [special.betaincinv(few + 1, m[-1] - few, tail) * (1 - 1e-9) for few in m[:-1]]
-        pool.append(
-            [
-                (int(more - few), _chance(probability, law, chance))
-                for few, more, chance in zip(m[:-1], m[1:], chances)
-            ]
-        )
-    return pool
+        levels = [_chance(probability, law, chance) for chance in chances]
+        pools.append([(int(more - few), level) for few, more, level in zip(m[:-1], m[1:], levels)])
+    return pools
 
 
 def _chance(probability, law, tail):

@@ -165,7 +165,7 @@ def test_ends_of_epsilon_are_certified_where_they_lie(growth):
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("miss", [0.08, 1e-3, 1e-6, 1e-9])
 def test_epsilon_near_certainty(direction, miss):
-    """[A-9] Where delta is 1 - miss, epsilon is as sharp as elsewhere: the lattice agrees, a Gaussian in closed form too."""
+    """[A-20] Where delta is 1 - miss, epsilon is as sharp as elsewhere: the lattice agrees, a Gaussian in closed form too."""
     composition = [(mixtures.binomial(4, 0.1, 1.5).facing(direction), 4000)]
     found = contour.side_epsilon(composition, 1 - miss, direction)
     assert found.relative_width < 1e-5

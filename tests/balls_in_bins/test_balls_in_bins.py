@@ -135,17 +135,21 @@ def test_exact_noise_is_the_smallest(epsilon, delta, direction):
     assert less.delta(epsilon, direction).upper > delta
 
 
-@pytest.mark.parametrize("start, step", [(0.0, 0.5), (0.0, 1.5), (1.58, -0.1)])
-def test_the_search_for_noise_walks_around_places_without_a_bracket(start, step):
-    def excess(x):
-        if abs(x) > 1.6:
-            raise NoBracketError("too far")
-        return 1.55 - x
+def test_the_search_for_noise_walks_past_places_without_a_bracket(monkeypatch):
+    """At some noises between the one without random bins and the smallest there is no bracket."""
+    known, bracket = dplib.calibrate(IDENTITY, epsilon=1.0, delta=1e-4).noise_multiplier, dplib.balls_in_bins.exact.bracket
+    worst = [1.05]
 
-    low, high = dplib.balls_in_bins.exact._ends(excess, start, step)
-    assert low <= 1.55 <= high and excess(low) >= 0 >= excess(high)
-    with pytest.raises(NoBracketError):
-        dplib.balls_in_bins.exact._ends(excess, 2.0, 0.5)
+    def refuses(gram, epsilon, side):
+        if math.sqrt(IDENTITY.gram().max() / gram.max()) > worst[0] * known:
+            raise NoBracketError("too far")
+        return bracket(gram, epsilon, side)
+
+    monkeypatch.setattr(dplib.balls_in_bins.exact, "bracket", refuses)
+    assert dplib.calibrate(IDENTITY, epsilon=1.0, delta=1e-4).noise_multiplier == pytest.approx(known, rel=2e-6)
+    worst[0] = 0.0
+    with pytest.raises(NoBracketError, match="no bracket of delta near"):
+        dplib.calibrate(IDENTITY, epsilon=1.0, delta=1e-4)
 
 
 def test_estimated_noise_meets_the_target_by_estimate():

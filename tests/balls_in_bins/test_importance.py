@@ -76,22 +76,6 @@ def test_equal_modes_are_one_gaussian(side):
         assert found.log_value == pytest.approx(exact, abs=5 * found.relative_error)
 
 
-def test_gradient_is_the_derivative_by_the_gram_matrix():
-    """[M-K] Against differences of quadratures; and <gram, gradient> is the derivative by log sigma."""
-    gram = np.array([[1.5, 0.6], [0.6, 0.9]])
-    for side in SIDES:
-        estimator = Estimator(gram, 0.7, side)
-        slope = estimator.gradient(random_blocks.generator(0, (9,), 0), 16384) * math.exp(estimator.log_scale)
-        for i, j in ((0, 0), (0, 1), (1, 1)):
-            step = np.zeros((2, 2))
-            step[i, j] = step[j, i] = 1e-4
-            exact = (quadrature(gram + step, 0.7, side) - quadrature(gram - step, 0.7, side)) / 2e-4
-            assert slope[i, j] * (2 if i != j else 1) == pytest.approx(exact, rel=0.03)
-        assert np.all(slope >= 0)
-        by_sigma = run(estimator, samples=8192).d_log_sigma * math.exp(run(estimator, samples=8192).log_value)
-        assert -2 * np.sum(gram * slope) == pytest.approx(by_sigma, rel=0.02)
-
-
 # --- errors that are honest --------------------------------------------------------------------------------
 
 

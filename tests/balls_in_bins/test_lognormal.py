@@ -107,32 +107,13 @@ def test_both_directions_agree_at_epsilon_zero():
         assert remove.lower <= add.upper and add.lower <= remove.upper
 
 
-def test_one_bin_is_the_gaussian_mechanism():
-    for side in SIDES:
-        assert gaussian.delta(0.9, 1.3) in bracket(1, 0.81, 1.3, side)
-        assert gaussian.epsilon(0.9, 1e-6) in epsilon_bracket(1, 0.81, 1e-6, side)
-
-
-def test_one_jump_is_enough(monkeypatch):
-    """Where one large X_j decides, f is linear from below the strike on: the same values, with smaller grids."""
-    request = (128, 0.45, 0.25, "remove")
-    plan = lognormal_sum._Plan(*request, gaussian.log_delta(math.sqrt(0.45), 0.25))
-    assert plan.z_jump < plan.z_strike and plan.linear
-    answer = bracket(*request, 1e-5)
-    monkeypatch.setattr(lognormal_sum._Plan, "_jump", lambda self: self.z_strike)
-    other = bracket(*request, 1e-5)
-    assert answer.lower <= other.upper and other.lower <= answer.upper
-
-
-def test_what_a_jump_misses():
-    """The bound on E[(1 - S)_+; some X_j large] by sampling, at a level where it can be seen."""
+def test_what_is_linear_beyond_a_level():
+    """E[S - 1; some X_j large] by sampling, at a level where it can be seen."""
     plan = lognormal_sum._Plan(64, 1.0, 0.1, "remove", gaussian.log_delta(1.0, 0.1))
     z = np.random.default_rng(8).standard_normal((60_000, 64))
     total = np.exp(z - 0.5).sum(axis=1) / (64 * math.exp(0.1))
     for level in (1.5, 2.0, 2.5):
-        jumped = z.max(axis=1) > level
-        assert np.where(jumped, np.maximum(1 - total, 0), 0).mean() <= math.exp(plan.log_missed(level))
-        linear = np.where(jumped, total - 1, 0)
+        linear = np.where(z.max(axis=1) > level, total - 1, 0)
         error = linear.std() / math.sqrt(len(linear))
         assert abs(math.exp(plan.linear_part(level)[0]) - max(linear.mean(), 0)) < 5 * error
 
@@ -170,8 +151,6 @@ def test_never_zero():
     for request in ((128, 1e-4, 16.0, "remove"), (128, 1.42, 12.0, "add"), (4096, 1e-3, 3.0, "add")):
         answer = bracket(*request)
         assert (answer.lower, answer.upper) == (0.0, FLOOR)
-    nothing = bracket(5, 0.0, 1.0, "add")
-    assert (nothing.lower, nothing.upper) == (0.0, 0.0)
 
 
 def test_delta_near_one():

@@ -1,6 +1,5 @@
 """Laws of row sensitivities: splitting atoms dominates, and what is left out is counted."""
 
-import itertools
 import math
 
 import mpmath
@@ -35,49 +34,6 @@ def test_the_library_splits_by_the_lemma(threshold):
 
 def survival(atoms, masses, sigma, t):
     return special.ndtr((np.asarray(atoms) - np.asarray(t)[:, None]) / sigma) @ np.asarray(masses)
-
-
-def enumerated(values, chances):
-    atoms, masses = [], []
-    for taken in itertools.product((0, 1), repeat=len(values)):
-        taken = np.array(taken)
-        atoms.append(taken @ values)
-        masses.append(np.prod(np.where(taken, chances, 1 - chances)))
-    return atoms, masses
-
-
-def dominates(laws, row, sigma, values, chances):
-    """Whether the noisy survival of a law plus its losses is nowhere below that of listed coins."""
-    t = np.linspace(-8 * sigma, 9 + 5 * sigma, 120)
-    truth = survival(*enumerated(values, chances), sigma, t)
-    bound = survival(laws.step * np.arange(laws.size + 1), laws.weights[row], sigma, t)
-    return np.all(bound + laws.overflow[row] + laws.shortfall[row] >= truth - 1e-14)
-
-
-@pytest.mark.parametrize("chance", (0.004, 0.05, 0.6))
-def test_improbable_coins_all_at_once_dominate_the_enumeration(chance):
-    """[A-10] [A-12] Random rows and entries, one more coin on top, a grid that is left."""
-    rng = np.random.default_rng(6)
-    for _ in range(8):
-        sigma, values, chances = rng.uniform(0.5, 4), np.sort(rng.uniform(0, 1.5, 7))[::-1], rng.uniform(0, chance, (3, 7))
-        chances[0, -2:] = 0
-        laws = RowLaws(3, rng.uniform(0.05, 0.6), int(rng.integers(6, 60)), sigma, 3.0)
-        laws.add_improbable(values, chances)
-        laws.add(1.3, row_laws.bernoulli_numbers([0.3]))
-        assert all(dominates(laws, row, sigma, np.append(values, 1.3), np.append(chances[row], 0.3)) for row in range(3))
-
-
-def test_improbable_coins_are_poisson_numbers_of_jumps():
-    """[A-12] On the grid: the compound Poisson law exactly; the cost is half a chance of the mean."""
-    laws = RowLaws(1, 0.5, 200, 2.0, 6.0)
-    laws.add_improbable(np.array([1.0, 0.5]), np.array([[0.002, 0.001]]))
-    intensity = -np.log1p([-0.002, -0.001])
-    steps = np.arange(201)
-    twos, ones = stats.poisson.pmf(steps // 2, intensity[0]) * (steps % 2 == 0), stats.poisson.pmf(steps, intensity[1])
-    assert np.allclose(laws.weights[0], np.convolve(twos, ones)[:201], rtol=1e-12, atol=1e-300)
-    assert laws.shortfall[0] == 0 and laws.overflow[0] < 1e-100
-    mean = 0.5 * laws.weights[0] @ steps
-    assert 0.0025 < mean < 0.0025 * (1 + 1.01 * 0.001)
 
 
 def test_numbers_of_participations_dominate_their_convolution():

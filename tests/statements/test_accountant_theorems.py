@@ -65,7 +65,7 @@ def integrand(pair, direction, c, y, epsilon):
 @pytest.mark.parametrize("c", [0.8, 2.5, -0.3, -0.7])
 @pytest.mark.parametrize("epsilon", [-0.4, 0.0, 0.15])
 def test_inversion_formula(pair, direction, c, epsilon):
-    """[A-1], [A-9] The contour integral is the closed form of one round, less 1 at a negative tilt, for every real epsilon."""
+    """[A-1], [A-20] The contour integral is the closed form of one round, less 1 at a negative tilt, for every real epsilon."""
     reach = 100.0
     y = np.linspace(0.0, reach, 2001)
     values = integrand(pair, direction, c, y, epsilon)
@@ -112,7 +112,7 @@ def test_aliasing_identity(period):
 
 @pytest.mark.parametrize("period", [4.0, 9.0])
 def test_aliasing_of_the_miss(period):
-    """[A-9] The same sum at a negative tilt, and the bounds on what it adds to 1 - delta."""
+    """[A-20] The same sum at a negative tilt, and the bounds on what it adds to 1 - delta."""
     mu, c, epsilon = 3.0, -0.45, 0.6
     miss = lambda x: special.ndtr(x / mu - mu / 2) + math.exp(x) * special.ndtr(-x / mu - mu / 2)  # no difference
     y = 2 * math.pi / period * np.arange(400)
