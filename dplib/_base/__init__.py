@@ -1,1 +1,1 @@
-"""What every room stands on: checks of arguments, logarithms of sums, random blocks, checkpoints, lazy imports."""
+"""What every room stands on: checks of arguments, logarithms of sums, random blocks, progress bars, lazy imports."""

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from . import validate as check
-from .checkpoints import bar
+from .progress import bar
 
 LARGEST_SEED = 2**63 - 1
 

@@ -74,7 +74,10 @@ def fixed_batch(records: int, rounds: int, batch_size: int, rng: np.random.Gener
 
 
 def shuffling(
-    records: int, batches_per_epoch: int, epochs: int, rng: np.random.Generator,
+    records: int,
+    batches_per_epoch: int,
+    epochs: int,
+    rng: np.random.Generator,
     reshuffle: bool = False,
 ) -> list:
     """A random permutation cut into consecutive batches of (almost) equal size.
@@ -109,7 +112,10 @@ def round_robin(records: int, batches_per_epoch: int, epochs: int) -> list:
 
 
 def min_separation(
-    records: int, rounds: int, separation: int, sampling_probability: float,
+    records: int,
+    rounds: int,
+    separation: int,
+    sampling_probability: float,
     rng: np.random.Generator,
 ) -> list:
     """b-min-sep sampling: b fixed parts take turns, and coins decide inside the part [M-D].
@@ -138,7 +144,10 @@ def min_separation(
 
 
 def balls_in_bins(
-    records: int, batches_per_epoch: int, epochs: int, rng: np.random.Generator,
+    records: int,
+    batches_per_epoch: int,
+    epochs: int,
+    rng: np.random.Generator,
     streaming: bool = False,
 ) -> list:
     """Balls in bins: each record joins one uniformly random batch, kept for all epochs [N-3.1].
@@ -209,7 +218,11 @@ def fixed_batch_stream(
 
 
 def shuffling_stream(
-    records: int, batches_per_epoch: int, epochs: int, *, reshuffle: bool = False,
+    records: int,
+    batches_per_epoch: int,
+    epochs: int,
+    *,
+    reshuffle: bool = False,
     seed: int | None = None,
 ) -> streams.Batches:
     """A permutation cut into slices, the same in every epoch or, with `reshuffle`, drawn anew for each.
@@ -232,7 +245,11 @@ def round_robin_stream(records: int, batches_per_epoch: int, epochs: int) -> str
 
 
 def min_separation_stream(
-    records: int, rounds: int, separation: int, sampling_probability: float, *,
+    records: int,
+    rounds: int,
+    separation: int,
+    sampling_probability: float,
+    *,
     seed: int | None = None,
 ) -> streams.Batches:
     """b-min-sep sampling, round by round: fixed parts take turns, coins inside the part [M-D].
@@ -332,7 +349,7 @@ def _separation(n, separation, sampling_probability):
 def _made(kind, n, rounds, seed, *arguments):
     """A stream with the seed, or with 128 bits from the operating system."""
     if seed is None:
-        return kind(n, rounds, np.random.SeedSequence().entropy, *arguments, fresh=True)
+        seed = np.random.SeedSequence().entropy
     return kind(n, rounds, check.whole("seed", seed, at_least=0, at_most=2**128), *arguments)
 
 

@@ -54,7 +54,6 @@ class Batches:
     rounds: int
     seed: int
     expected_size: float = field(init=False)
-    fresh: bool = field(default=False, kw_only=True)  # whether nobody chose the seed
 
     def __len__(self):
         return self.rounds
@@ -101,11 +100,6 @@ class Batches:
             middle = (low + high) // 2
             low, high = (low, middle) if self.overflow(middle) <= OVERFLOW else (middle, high)
         return Padded(self, high)
-
-    def fingerprint(self) -> dict:
-        """What the batches depend on, as plain values by name."""
-        names = [name for name in self.__dataclass_fields__ if name not in ("expected_size", "fresh")]
-        return {"scheme": type(self).__name__, **{name: getattr(self, name) for name in names}}
 
     def __repr__(self):
         return f"<{type(self).__name__}: {self.rounds} batches of {self.expected_size:g} expected records>"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._base import checkpoints
+from .._base import progress
 from .tails import binomial_quantile, joint_exponents, posterior, published_exponents
 
 _UP = 1 + 1e-11
@@ -46,7 +46,7 @@ class Blocks:
     def past(self):
         """For each block that needs one: (block, its columns seen before, Gram matrix of the past over sigma^2)."""
         gram = np.zeros((self.array.shape[1],) * 2)
-        for block in checkpoints.bar(range(len(self.entries)), "tail bounds"):
+        for block in progress.bar(range(len(self.entries)), "tail bounds"):
             columns = np.flatnonzero(self.seen[block] & (self.entries[block] > 0))
             if len(columns):
                 yield block, columns, gram

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._base import checkpoints
+from .._base import progress
 from .._base.lazy_scipy import optimize
 from . import tails
 from .tails import binomial_quantile, posterior, published_exponents
@@ -146,7 +146,7 @@ def published(ages, probability, delta_1):
     most = binomial_quantile(rows, probability, tail)
     norms = ages.squared_norms(np.arange(1, ages.active + 1))
     windows = _windows(ages, most)
-    for row in checkpoints.bar(rows[1:], "tail bounds"):
+    for row in progress.bar(rows[1:], "tail bounds"):
         seen = min(row, ages.active)
         exponent = published_exponents(norms[:seen], windows(row), tail)
         result[row, 1 : seen + 1] = posterior(probability, exponent)
@@ -229,7 +229,7 @@ def aggregated_intensities(ages, probability, delta_1):
     events = float(ages.multiplicities @ np.arange(1, groups + 1))
     tail = (delta_1 - share_sup - share_count) / events
     result, before = np.empty(groups), 0.0
-    for g in checkpoints.bar(range(groups), "tail bounds"):
+    for g in progress.bar(range(groups), "tail bounds"):
         m, y = ages.edges[g + 1], _SumBound(ages, probability, tail, most, g + 1).best()
         by_terms = before + sizes[g] * float(np.logaddexp(0.0, math.log(odds) + sup[g]))
         by_sum = m * math.log1p(odds * y / m) if math.isfinite(y) else math.inf

@@ -27,7 +27,7 @@ from scipy.special import stdtrit
 
 from .. import gaussian, matrices
 from .._base import validate as check
-from .._base.checkpoints import bar
+from .._base.progress import bar
 from .._base.validate import Direction
 from ..gaussian import LOG_SQRT_2PI
 from ..matrices import Encoder, Tree

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import accounting, gaussian
-from .._base import checkpoints
+from .._base import progress as progress_bar
 from .._base import validate as check
 from .._base.validate import Direction
 from ..accounting import contour, renyi
@@ -338,7 +338,7 @@ def _calibrated_bound(mechanism, epsilon, delta, direction):
             return 1.0 if found > epsilon else -1.0
         return math.log(found / epsilon)
 
-    with checkpoints.bar(description="calibration", total=12) as progress:
+    with progress_bar.bar(description="calibration", total=12) as progress:
         # Start at one participation without sampling.
         x = _nearby(partial(excess, candidate=mechanism), math.log(norm / gaussian.calibrate(epsilon, delta)))
         # With one tail bound and one share, epsilon is smooth.

@@ -30,8 +30,8 @@ from numpy.typing import ArrayLike
 
 from .._base import random_blocks
 from .._base import validate as check
-from .._base.checkpoints import bar
 from .._base.lazy_scipy import optimize as scipy_optimize
+from .._base.progress import bar
 from ..balls_in_bins import importance_sampling
 from ..matrices import Encoder
 from ..mechanisms.balls_in_bins import BallsInBins

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validate as check
-from .._base.checkpoints import bar
 from .._base.lazy_jax import double, load
+from .._base.progress import bar
 from . import Optimized, _validated, arguments, families, jax_draws, objectives
 
 if TYPE_CHECKING:

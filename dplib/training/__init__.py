@@ -28,7 +28,6 @@ JAX and Optax are imported at first use, and no global setting of theirs is chan
 from __future__ import annotations
 
 import functools
-import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,11 +36,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._base import validate as check
-from .._base.checkpoints import Checkpoint, bar
 from .._base.lazy_jax import load
+from .._base.progress import bar
 from ..batching.streams import Batches, Padded
 from ..matrices.encoders import Encoder
-from . import correlated_noise_jax, run_state
+from . import correlated_noise_jax
 from .clipping import clipped_sum
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class Config:
     noise_multiplier : sigma, at least 0, relative to clip_norm; 0 trains without noise and without any guarantee.
     clip_norm : largest Euclidean norm of one example's gradient, above 0.
     encoder : square encoder of `dplib.matrices` with at least as many columns as there are rounds; None: independent noise.
-    learning_rate : number above 0, array with one for each round, or function of the round (an Optax schedule).
+    learning_rate : number above 0, or array with one for each round.
     momentum : in [0, 1). optimizer : an `optax.GradientTransformation` used instead of both, or None.
     divisor : what noisy sums are divided by, required: a number above 0 that is fixed before the data are seen, such as
         the batch size in mind; or "expected-size", the mean size of the batches, which is computed from the number
@@ -96,12 +95,11 @@ class Config:
         check.real("clip_norm", self.clip_norm, at_least=1e-100, at_most=1e100)
         if self.encoder is not None:
             correlated_noise_jax.plan(self.encoder)
-        if not callable(self.learning_rate):
-            rates, _ = check.grid("learning_rate", self.learning_rate)
-            if rates.ndim > 1 or rates.size == 0 or np.any(rates <= 0):
-                raise ValueError(
-                    f"learning_rate must be above 0, or a flat list of such; got {self.learning_rate!r}"
-                )
+        rates, _ = check.grid("learning_rate", self.learning_rate)
+        if rates.ndim > 1 or rates.size == 0 or np.any(rates <= 0):
+            raise ValueError(
+                f"learning_rate must be above 0, or a flat list of such; got {self.learning_rate!r}"
+            )
         momentum = check.real("momentum", self.momentum, at_least=0, below=1)
         if self.optimizer is not None:
             if not callable(getattr(self.optimizer, "update", None)):
@@ -131,7 +129,6 @@ class Trained:
     """The end of a run.
 
     params : as given to `train`, trained. rounds : how many were run.
-    history : shape (evaluations, 2), the number of finished rounds and what `evaluate` returned then.
     adjacency : the relation between neighbours that was asked for, which the divisor allows. The batches and the
         account must be for it as well. divisor : what sums were divided by.
     guarantee : what the divisor gives away, in a sentence.
@@ -139,20 +136,24 @@ class Trained:
 
     params: object
     rounds: int
-    history: np.ndarray
     adjacency: str
     divisor: float
     guarantee: str
 
     def __repr__(self):
-        return f"Trained({self.rounds} rounds, {len(self.history)} evaluations; {self.adjacency}; {self.guarantee})"
+        return f"Trained({self.rounds} rounds; {self.adjacency}; {self.guarantee})"
 
 
 def train(
-    loss: Callable, params: object, data: object, batches: Batches | Padded, config: Config, *,
-    seed: int | None = None, evaluate: Callable | None = None, evaluate_every: int | None = None,
-    checkpoint: str | os.PathLike | None = None, checkpoint_every: int | None = None,
-    rounds_per_call: int = 16, watch: Callable | None = None,
+    loss: Callable,
+    params: object,
+    data: object,
+    batches: Batches | Padded,
+    config: Config,
+    *,
+    seed: int | None = None,
+    rounds_per_call: int = 16,
+    watch: Callable | None = None,
 ) -> Trained:
     """Train with clipped gradients and (correlated) noise, over all batches of a stream.
 
@@ -166,93 +167,59 @@ def train(
     config : `Config`.
     seed : of the noise, a whole number at least 0, with a `SeededNoiseWarning`; None draws 128 bits from the
         operating system.
-    evaluate : function of the parameters -> number, called every `evaluate_every` rounds and at the end. Arrays that
-        it keeps must be copied: the run reuses their memory.
-    checkpoint : path of a file, or None. A run that was stopped at any point goes on from the last save and
-        ends with the same parameters bit for bit on the same machine, and removes the file when it is done. The file
-        holds the noise's seed where none was given: keep it as secret as the data.
-    checkpoint_every : rounds between saves; None: half a second, or longer where saving takes long.
     rounds_per_call : rounds compiled into one program. 1 where a round is long (large networks).
-    watch : function of the number of finished rounds, called after each program.
+    watch : function of (the number of finished rounds, the parameters), called after each program, to measure or to
+        save. Arrays that it keeps must be copied: the run reuses their memory.
 
     Returns `Trained`. Raises ValueError or TypeError on bad input.
     Memory: a microbatch of gradients, `memory_rows(encoder)` copies of the parameters for the noise, one for momentum.
     """
     jax = load()
-    params, leaves = run_state.floats(params)
-    data, records = run_state.records(data)
-    padded = run_state.slots(batches, records)
+    _check_floats(params)
+    data, records = _records(data)
+    padded = batches.padded() if isinstance(batches, Batches) else batches
+    if not isinstance(padded, Padded):
+        raise TypeError(f"batches must be a stream of dplib.batching, or padded; got {batches!r}")
+    if padded.batches.records != records:
+        raise ValueError(f"batches must be of the {records} records of data; got {padded.batches.records}")
     rounds = len(padded)
     if not isinstance(config, Config):
         raise TypeError(f"config must be a dplib.training.Config; got {config!r}")
-    for name, function in (("loss", loss), ("evaluate", evaluate), ("watch", watch)):
+    for name, function in (("loss", loss), ("watch", watch)):
         if not callable(function) and (name == "loss" or function is not None):
             raise TypeError(f"{name} must be a function; got {function!r}")
     kind, arrays = _plan(config, rounds)
     rates = _rates(config, rounds)
     divisor, guarantee = _divisor(config, padded.batches)
-    evaluate_every = (
-        rounds if evaluate_every is None else check.whole("evaluate_every", evaluate_every, at_least=1)
-    )
     per_call = check.whole("rounds_per_call", rounds_per_call, at_least=1, at_most=4096)
-    if checkpoint_every is not None:
-        check.whole("checkpoint_every", checkpoint_every, at_least=1)
-    fresh = seed is None
-    seed = _seed(seed)
-    kept = Checkpoint(
-        checkpoint, noise_seed=None if fresh else str(seed), kind=repr(kind), clip_norm=config.clip_norm,
-        noise_multiplier=config.noise_multiplier, momentum=config.momentum, rates=rates, divisor=divisor,
-        adjacency=config.adjacency,
-        microbatch=config.microbatch, optimizer=config.optimizer is not None, evaluate_every=evaluate_every,
-        rounds_per_call=per_call, slots=padded.size, encoder=[np.asarray(a) for a in arrays.values()],
-        parameters=run_state.digest(leaves), data=run_state.digest(jax.tree.leaves(data), most=2**26),
-        **run_state.plain(padded.batches),
-    )  # fmt: skip
-    saved = kept.load()
-    if saved:
-        seed = int(str(saved["seed"])) if fresh else seed
-        if padded.batches.fresh:
-            batches = run_state.with_seed(padded.batches, int(str(saved["batch_seed"])))
-            padded = Padded(batches, padded.size)
-
     many, one, begin = _compiled(loss, config.optimizer, kind, config.microbatch)
     state = begin(params, np.float32(config.momentum))
-    done, history = 0, []
-    if saved:
-        structure = jax.tree.structure(state)
-        state = jax.tree.unflatten(structure, [saved[f"leaf_{i}"] for i in range(structure.num_leaves)])
-        done, history = int(saved["done"]), [tuple(row) for row in saved["history"]]
     numbers = {
         "clip_norm": np.float32(config.clip_norm),
         "scale": config.noise_multiplier * config.clip_norm,
         "divisor": np.float32(divisor),
         "momentum": np.float32(config.momentum),
-        "key": correlated_noise_jax.key_of(seed),
+        "key": correlated_noise_jax.key_of(_seed(seed)),
         "arrays": {name: np.asarray(value, np.float32) for name, value in arrays.items()},
     }
-    last_save = done
+    done = 0
     with bar(description="training", total=rounds) as progress:
-        progress.update(done)
         while done < rounds:
-            stop = min(rounds, done + evaluate_every - done % evaluate_every)
-            count = per_call if done + per_call <= stop else 1
+            count = per_call if done + per_call <= rounds else 1
             indices, mask = padded.block(done, done + count)
-            numbered = np.arange(done, done + count, dtype=np.int32)
-            inputs = (numbered, rates[done : done + count], run_state.taken(data, indices), mask)
+            examples = jax.tree.map(lambda leaf: np.take(leaf, indices, axis=0), data)  # noqa: B023
+            inputs = (
+                np.arange(done, done + count, dtype=np.int32),
+                rates[done : done + count],
+                examples,
+                mask,
+            )
             state = (many if count > 1 else one)(state, numbers, inputs)
             done += count
             progress.update(count)
-            if evaluate is not None and (done == rounds or done % evaluate_every == 0):
-                history.append((done, float(evaluate(state[0]))))
-            due = kept.due if checkpoint_every is None else done - last_save >= checkpoint_every
-            if kept.path is not None and due and done < rounds:
-                run_state.save(kept, state, done, history, seed, padded.batches.seed)
-                last_save = done
             if watch is not None:
-                watch(done)
-    kept.remove()
-    history = np.array(history, float).reshape(-1, 2)
-    return Trained(state[0], rounds, history, config.adjacency, divisor, guarantee)
+                watch(done, state[0])
+    return Trained(state[0], rounds, config.adjacency, divisor, guarantee)
 
 
 def correlated_noise(
@@ -329,7 +296,9 @@ def _compiled(loss, optimizer, kind, microbatch):
         params, optimizer_state, memory = state
         t, rate, examples, mask = inputs
         sums = clipped_sum(loss, params, examples, mask, numbers["clip_norm"], microbatch)
-        w, memory = correlated_noise_jax.step(kind, numbers["arrays"], memory, t, numbers["key"], numbers["scale"], sums)
+        w, memory = correlated_noise_jax.step(
+            kind, numbers["arrays"], memory, t, numbers["key"], numbers["scale"], sums
+        )
         mean = jax.tree.map(lambda s, x: (s + x) / numbers["divisor"].astype(s.dtype), sums, w)
         move, optimizer_state = transform(numbers["momentum"], rate).update(mean, optimizer_state, params)
         params = jax.tree.map(lambda p, m: p + m.astype(p.dtype), params, move)
@@ -378,12 +347,28 @@ def _plan(config, rounds):
 
 
 def _rates(config, rounds):
-    if callable(config.learning_rate):
-        values = np.array([float(config.learning_rate(t)) for t in range(rounds)], np.float32)
-        if not np.all(np.isfinite(values)) or np.any(values < 0):
-            raise ValueError("learning_rate must be finite and at least 0 in every round")
-        return values
     values = np.asarray(config.learning_rate, np.float32)
     if values.ndim and len(values) < rounds:
         raise ValueError(f"learning_rate must have one entry for each of {rounds} rounds; got {len(values)}")
-    return np.array(values[:rounds]) if values.ndim else np.full(rounds, values)
+    return values[:rounds] if values.ndim else np.full(rounds, values)
+
+
+def _check_floats(params):
+    leaves = [np.asarray(leaf) for leaf in load().tree.leaves(params)]
+    if not leaves:
+        raise ValueError("params must hold at least one array")
+    for leaf in leaves:
+        if not np.issubdtype(leaf.dtype, np.floating):
+            raise TypeError(f"params must hold arrays of floats; got one of {leaf.dtype}")
+        if not np.all(np.isfinite(leaf)):
+            raise ValueError("params must hold finite numbers")
+
+
+def _records(data):
+    """The data as arrays, and how many records they hold."""
+    tree = load().tree
+    data = tree.map(np.asanyarray, data)
+    lengths = {len(leaf) if leaf.ndim else 0 for leaf in tree.leaves(data)}
+    if len(lengths) != 1 or not min(lengths):
+        raise ValueError(f"data must hold arrays of one leading length, at least 1; got {sorted(lengths)}")
+    return data, lengths.pop()
