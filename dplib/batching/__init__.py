@@ -74,10 +74,7 @@ def fixed_batch(records: int, rounds: int, batch_size: int, rng: np.random.Gener
 
 
 def shuffling(
-    records: int,
-    batches_per_epoch: int,
-    epochs: int,
-    rng: np.random.Generator,
+    records: int, batches_per_epoch: int, epochs: int, rng: np.random.Generator,
     reshuffle: bool = False,
 ) -> list:
     """A random permutation cut into consecutive batches of (almost) equal size.
@@ -112,10 +109,7 @@ def round_robin(records: int, batches_per_epoch: int, epochs: int) -> list:
 
 
 def min_separation(
-    records: int,
-    rounds: int,
-    separation: int,
-    sampling_probability: float,
+    records: int, rounds: int, separation: int, sampling_probability: float,
     rng: np.random.Generator,
 ) -> list:
     """b-min-sep sampling: b fixed parts take turns, and coins decide inside the part [M-D].
@@ -144,10 +138,7 @@ def min_separation(
 
 
 def balls_in_bins(
-    records: int,
-    batches_per_epoch: int,
-    epochs: int,
-    rng: np.random.Generator,
+    records: int, batches_per_epoch: int, epochs: int, rng: np.random.Generator,
     streaming: bool = False,
 ) -> list:
     """Balls in bins: each record joins one uniformly random batch, kept for all epochs [N-3.1].
@@ -218,11 +209,7 @@ def fixed_batch_stream(
 
 
 def shuffling_stream(
-    records: int,
-    batches_per_epoch: int,
-    epochs: int,
-    *,
-    reshuffle: bool = False,
+    records: int, batches_per_epoch: int, epochs: int, *, reshuffle: bool = False,
     seed: int | None = None,
 ) -> streams.Batches:
     """A permutation cut into slices, the same in every epoch or, with `reshuffle`, drawn anew for each.
@@ -245,11 +232,7 @@ def round_robin_stream(records: int, batches_per_epoch: int, epochs: int) -> str
 
 
 def min_separation_stream(
-    records: int,
-    rounds: int,
-    separation: int,
-    sampling_probability: float,
-    *,
+    records: int, rounds: int, separation: int, sampling_probability: float, *,
     seed: int | None = None,
 ) -> streams.Batches:
     """b-min-sep sampling, round by round: fixed parts take turns, coins inside the part [M-D].

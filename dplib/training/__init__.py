@@ -97,9 +97,7 @@ class Config:
             correlated_noise_jax.plan(self.encoder)
         rates, _ = check.grid("learning_rate", self.learning_rate)
         if rates.ndim > 1 or rates.size == 0 or np.any(rates <= 0):
-            raise ValueError(
-                f"learning_rate must be above 0, or a flat list of such; got {self.learning_rate!r}"
-            )
+            raise ValueError(f"learning_rate must be above 0, or a flat list of such; got {self.learning_rate!r}")
         momentum = check.real("momentum", self.momentum, at_least=0, below=1)
         if self.optimizer is not None:
             if not callable(getattr(self.optimizer, "update", None)):
@@ -145,15 +143,8 @@ class Trained:
 
 
 def train(
-    loss: Callable,
-    params: object,
-    data: object,
-    batches: Batches | Padded,
-    config: Config,
-    *,
-    seed: int | None = None,
-    rounds_per_call: int = 16,
-    watch: Callable | None = None,
+    loss: Callable, params: object, data: object, batches: Batches | Padded, config: Config, *,
+    seed: int | None = None, rounds_per_call: int = 16, watch: Callable | None = None,
 ) -> Trained:
     """Train with clipped gradients and (correlated) noise, over all batches of a stream.
 
@@ -208,12 +199,7 @@ def train(
             count = per_call if done + per_call <= rounds else 1
             indices, mask = padded.block(done, done + count)
             examples = jax.tree.map(lambda leaf: np.take(leaf, indices, axis=0), data)  # noqa: B023
-            inputs = (
-                np.arange(done, done + count, dtype=np.int32),
-                rates[done : done + count],
-                examples,
-                mask,
-            )
+            inputs = (np.arange(done, done + count, dtype=np.int32), rates[done : done + count], examples, mask)
             state = (many if count > 1 else one)(state, numbers, inputs)
             done += count
             progress.update(count)
@@ -296,9 +282,7 @@ def _compiled(loss, optimizer, kind, microbatch):
         params, optimizer_state, memory = state
         t, rate, examples, mask = inputs
         sums = clipped_sum(loss, params, examples, mask, numbers["clip_norm"], microbatch)
-        w, memory = correlated_noise_jax.step(
-            kind, numbers["arrays"], memory, t, numbers["key"], numbers["scale"], sums
-        )
+        w, memory = correlated_noise_jax.step(kind, numbers["arrays"], memory, t, numbers["key"], numbers["scale"], sums)
         mean = jax.tree.map(lambda s, x: (s + x) / numbers["divisor"].astype(s.dtype), sums, w)
         move, optimizer_state = transform(numbers["momentum"], rate).update(mean, optimizer_state, params)
         params = jax.tree.map(lambda p, m: p + m.astype(p.dtype), params, move)

@@ -56,11 +56,7 @@ class Audit:
 
 
 def epsilon_lower_bound(
-    scores_with: ArrayLike,
-    scores_without: ArrayLike,
-    delta: float,
-    *,
-    confidence: float = 0.95,
+    scores_with: ArrayLike, scores_without: ArrayLike, delta: float, *, confidence: float = 0.95,
     direction: Direction = "both",
 ) -> Audit:
     """A lower bound on epsilon from the scores of independent runs with and without a record.
@@ -103,9 +99,7 @@ def epsilon_lower_bound(
         found.append((guesses[place], side, sign, thresholds[place], likely[1::2], rare[1::2]))
     _, side, sign, threshold, likely, rare = max(found, key=lambda event: event[0])
     lower, hits, false_alarms = (float(part) for part in _bound(likely, rare, threshold, delta, failure))
-    return Audit(
-        LowerEnd(max(lower, 0.0)), confidence, delta, side, float(sign * threshold), hits, false_alarms
-    )
+    return Audit(LowerEnd(max(lower, 0.0)), confidence, delta, side, float(sign * threshold), hits, false_alarms)
 
 
 def transcripts(

@@ -14,11 +14,7 @@ _FEWEST, _MOST = 8, 64  # examples at a time on a CPU
 
 
 def clipped_sum(
-    loss: Callable,
-    params: object,
-    examples: object,
-    mask: jax.Array,
-    clip_norm: float,
+    loss: Callable, params: object, examples: object, mask: jax.Array, clip_norm: float,
     microbatch: int | None = None,
 ) -> object:
     """Sum over the examples of gradient * min(1, clip_norm / norm); traceable by JAX.
