@@ -17,13 +17,13 @@ from ..accounting import contour, renyi
 from ..mixtures import EPS
 from ..results import NoBracketError, UpperEnd
 from . import BallsInBins, MatrixMechanism, PoissonDPSGD, balls_in_bins
+from .search import FARTHEST, smallest
 
 METHODS = ("auto", "renyi")
 Named = TypeVar("Named")  # any mechanism: its own class comes back
 _TOLERANCE = 3e-9
 _BOUND_TOLERANCE = 1e-4  # where epsilon itself is but an upper bound
-_STEPS, _FARTHEST = 6, 5e-4  # in log noise, from what delta asks for to what epsilon does
-_BLURRED = 0.2
+_STEPS = 6  # in log noise, from what delta asks for to what epsilon does
 _USUAL_SLOPE = 1.4  # of log epsilon against log noise, about
 _STEEP = -10.0  # of log delta against it
 
@@ -177,16 +177,16 @@ class _Solver:
         """(log of the smallest noise multiplier, last slope of log delta); both arguments are guesses."""
         if start is None:
             start, slope = self._guess()
-        return _smallest(self.excess, start, slope, self.tolerance, lambda: self.blur)
+        return smallest(self.excess, start, slope, self.tolerance, lambda: self.blur)
 
     def met_by_epsilon(self, log_noise, direction):
         """The mechanism with this noise, or a little more where its `epsilon` at delta has a wider bracket than its `delta`."""
         found, moved = self.at(log_noise), 0.0
         for _ in range(_STEPS):
             spent = found.epsilon(self.delta, direction, self.method).upper
-            if spent <= self.epsilon * (1 + 1e-9) or self.epsilon == 0 or moved >= _FARTHEST:
+            if spent <= self.epsilon * (1 + 1e-9) or self.epsilon == 0 or moved >= FARTHEST:
                 break
-            moved = min(moved + max(spent / self.epsilon - 1, 1e-9), _FARTHEST)
+            moved = min(moved + max(spent / self.epsilon - 1, 1e-9), FARTHEST)
             found = self.at(log_noise + moved)
         return found
 
@@ -222,40 +222,10 @@ class _Solver:
         # Where the exact delta needs no noise at all, Renyi's bound still does.
         if self.method != "renyi":
             try:
-                return _smallest(self._rough, 0.0, _STEEP, 1e-3)
+                return smallest(self._rough, 0.0, _STEEP, 1e-3)
             except NoBracketError:
                 pass
         return math.log(self.mechanism.noise_multiplier), _STEEP
-
-
-def _smallest(excess, x, slope, tolerance, blur=lambda: 0.0):
-    """(least x to `tolerance`, on the safe side, with excess(x) <= 0; last slope); excess decreases.
-
-    blur : function without arguments, how uncertain the last excess was: nearer than that no search need go.
-    """
-    low, high = -math.inf, math.inf
-    last_x = last_value = math.nan
-    for _ in range(200):
-        value = excess(x)
-        if value > 0:
-            low = x
-        else:
-            high = x
-        if high - low <= max(tolerance, min(_BLURRED * blur() / -slope, _FARTHEST)):
-            break
-        # Closer than this, rounding of the bracket would spoil the secant's slope.
-        if abs(x - last_x) > min(30 * tolerance, 3e-3) and math.isfinite(value - last_value):
-            secant = (value - last_value) / (x - last_x)
-            slope = secant if secant < 0 else slope
-        last_x, last_value = x, value
-        move = min(max(-value / slope, -1.0), 1.0)
-        # Beyond the root, so that both sides close in.
-        new = x + move + math.copysign(0.4 * tolerance, move)
-        if not low < new < high:
-            # 0.45 rather than a half: the safe side is the one that is kept.
-            new = low + 0.45 * (high - low) if math.isfinite(high - low) else x + math.copysign(1.0, move)
-        x = new
-    return high, slope
 
 
 # ------------------------------------------------------- where epsilon is but an upper bound
@@ -285,4 +255,4 @@ def _calibrated_bound(mechanism, epsilon, delta, direction):
     with progress_bar.bar(description="calibration", total=12) as progress:
         # Start at one participation without sampling.
         start = math.log(norm / gaussian.calibrate(epsilon, delta))
-        return at(_smallest(excess, start, -_USUAL_SLOPE, 0.9 * _BOUND_TOLERANCE)[0])
+        return at(smallest(excess, start, -_USUAL_SLOPE, 0.9 * _BOUND_TOLERANCE)[0])
