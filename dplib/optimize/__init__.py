@@ -38,13 +38,13 @@ from ..mechanisms.balls_in_bins import BallsInBins
 from ..results import NoBracketError
 from . import arguments, families, objectives, slopes
 from .moving_lines import MovingLines
+from .noise_root import root
 
 _LINES = 512
 _MOST_LINES = 2**17
 _PASSES = 3  # of L-BFGS-B, each with lines drawn for the encoder at which the last one ended
 _GAIN = 2e-4  # a pass that gains less (relative) is the last
 _ROOT = 1e-3  # of log delta: Newton's next step is then exact to the square of it
-_NEWTON = 6  # steps, before the interval between the ends is halved
 _BEYOND = 500.0  # logarithm of an error that is none
 _STREAM, _SLOPE_STREAM = 9, 10  # first keys of the random streams
 _VALIDATION = 0.005  # standard error of delta, relative
@@ -114,18 +114,18 @@ def optimize(
     ----------
     encoder_family : "toeplitz" (all coefficients free), "banded_toeplitz" (the first `bands` of them),
         "buffered_linear_toeplitz" (`buffers` buffers): first coefficient 1, all at least 0. Or a function from a vector of
-        parameters to Toeplitz coefficients, shape (n,), or to a lower-triangular array, shape (n, n), n = b E, written
-        with jax.numpy, entries at least 0 at all parameters; JAX differentiates it with 64-bit numbers.
+        parameters to Toeplitz coefficients, shape (n,), n = b E, written with jax.numpy, at least 0 at all parameters;
+        JAX differentiates it with 64-bit numbers.
     epsilon : above 0. delta : in (0, 1). batches_per_epoch : b >= 1. epochs : E >= 1.
     objective : "rmse" (root mean square over rounds), "largest_error" (of a round), or a function
-        (C, noise_multiplier) -> number, written with jax.numpy, C as the family gives it.
+        (coefficients, noise_multiplier) -> number, written with jax.numpy.
     bands : 1 to b E, for "banded_toeplitz". buffers : 1 to 8, with output weights above 0.
     start : Toeplitz encoder to start from (not for buffers); None: optimal counting, cut after a quarter of b.
         For a function: its first parameters.
     lines : 64 to 2^17, drawn once for each pass; most_steps : of L-BFGS-B in each pass. seed : whole number.
 
     Both directions: remove is the larger one [C-9m]. Raises ValueError or TypeError on bad input.
-    Cost: b = 128, n = 2,048: a few seconds; memory O(n + b^2), for arrays O(n^2).
+    Cost: b = 128, n = 2,048: a few seconds; memory O(n + b^2).
     """
     epsilon, delta = arguments.target(epsilon, delta)
     b, epochs = arguments.scheme(batches_per_epoch, epochs)
@@ -154,7 +154,7 @@ def optimize(
 
 def _validated(encoder, objective, epsilon, delta, batches, history, parameters=None, start=None, seed=0):
     """`Optimized` for what an optimiser found: noise multiplier and objective from fresh lines; start : about the former."""
-    table = encoder.coefficients if hasattr(encoder, "coefficients") else encoder.array
+    table = encoder.coefficients
     goal = objectives.make(objective)
     sigma, error = importance_sampling.solve_scale(
         slopes.gram(table, batches), epsilon, delta, "remove",
@@ -171,11 +171,10 @@ def noise_slope(
 ) -> tuple[float, np.ndarray]:
     """(noise multiplier at the target, its gradient by the table): the implicit gradient by lines [N-grad].
 
-    table : Toeplitz coefficients, shape (n,), or a lower-triangular array, shape (n, n), entries at least 0; n a
-        multiple of batches_per_epoch, b.
+    table : Toeplitz coefficients, shape (n,), at least 0, the first above 0; n a multiple of batches_per_epoch, b.
     epsilon : above 0. delta : in (0, 1). lines : 64 to 2^17. seed : whole number.
 
-    Returns (float, array of the shape of the table). Estimates: the error falls a little faster than 1 / sqrt(lines).
+    Returns (float, array of shape (n,)). Estimates: the error falls a little faster than 1 / sqrt(lines).
 
     >>> import numpy as np
     >>> from dplib import matrices, optimize
@@ -224,25 +223,19 @@ class _Noise:
         self.moving = MovingLines(gram / math.exp(2 * log_sigma), self.epsilon, rng, self.lines)
 
     def at(self, gram):
-        """(log sigma, S up to a factor): Newton, from the last root, between ends on both sides of it."""
+        """(log sigma, S up to a factor): Newton, from the last root."""
         self.moving.moved(gram)
-        x, goal = self.log_sigma, math.sqrt(-self.log_delta)
-        low, high = -math.inf, math.inf
-        for step in range(60):
+
+        def scaled(x):
             log_delta, slope, weights = self.moving.scaled(math.exp(x))
             if not (math.isfinite(log_delta) and slope < 0):
-                break  # too far from where the lines were drawn
-            # The root of -log delta is nearly a straight line.
-            height = math.sqrt(max(-log_delta, 1e-9))
-            low, high = (x, high) if height < goal else (low, x)
-            newton = x + min(max((height - goal) * 2 * height / slope, -0.5), 0.5)
-            if abs(log_delta - self.log_delta) < _ROOT:
-                self.log_sigma = newton
-                return newton, weights
-            # With few lines the slope of the average is not that of these lines: Newton may go to and fro.
-            enclosed = math.isfinite(low) and math.isfinite(high)
-            x = (low + high) / 2 if enclosed and step >= _NEWTON else newton
-        raise NoBracketError("the noise multiplier for the target was not found; more lines may help")
+                raise NoBracketError("the lines were drawn for another encoder; more lines may help")
+            return log_delta, slope, weights
+
+        x, (log_delta, slope, weights) = root(scaled, self.log_sigma, self.log_delta, _ROOT)
+        height, goal = math.sqrt(-log_delta), math.sqrt(-self.log_delta)
+        self.log_sigma = x + (height - goal) * 2 * height / slope
+        return self.log_sigma, weights
 
 
 # ------------------------------------------------------------------------- the function minimised

@@ -1,7 +1,6 @@
 """Families of encoders for the optimisers: parameters in, a table of the encoder out, gradients back.
 
-A table is what an encoder is made from: Toeplitz coefficients, shape (n,), or a lower-triangular
-array, shape (n, n). Every family has
+A table is what an encoder is made from: Toeplitz coefficients, shape (n,). Every family has
 
     start, bounds       the first parameters, shape (k,), and limits for each (None: none at all)
     table(x, numpy)     the table at parameters x; with jax.numpy it is differentiable (the caller switches 64 bits on)
@@ -19,11 +18,9 @@ from .. import matrices
 from .._base import lazy_jax
 from .._base import validate as check
 from .._base.user_functions import Compiled
-from . import slopes
 
 NAMES = ("toeplitz", "banded_toeplitz", "buffered_linear_toeplitz")
 MOST_BUFFERS = 8
-_MOST_DENSE = 4096  # rounds of dense arrays
 _MOST_DECAY = 1 - 1e-6
 
 
@@ -123,17 +120,14 @@ class Custom:
         return lazy_jax.load().vjp(self._traced, x)[1](slope)[0]
 
     def encoder(self, x):
-        return slopes.encoder(self.table(x))
+        return matrices.toeplitz(self.table(x))
 
     def _traced(self, x):
         return lazy_jax.load().numpy.asarray(self.function(x))
 
     def _checked(self, table):
-        n, wanted = self.n, "Toeplitz coefficients or a lower-triangular array"
-        if table.shape not in ((n,), (n, n)):
-            raise ValueError(f"encoder_family must give {wanted}, shape ({n},) or ({n}, {n}); got shape {table.shape}")
-        if table.ndim == 2 and n > _MOST_DENSE:
-            raise ValueError(f"encoder_family must give coefficients beyond {_MOST_DENSE} rounds; got shape {table.shape}")
+        if table.shape != (self.n,):
+            raise ValueError(f"encoder_family must give Toeplitz coefficients, shape ({self.n},); got shape {table.shape}")
         if table.dtype != np.float64:
             raise TypeError(f"encoder_family must give real numbers of 64 bits; got {table.dtype}")
         if not np.all(np.isfinite(table)):
@@ -143,9 +137,6 @@ class Custom:
                 "encoder_family must give entries of at least 0 at all parameters (jax.nn.softplus or jax.numpy.exp keep "
                 f"them there); got {float(table.min())!r}"
             )
-        diagonal = table[:1] if table.ndim == 1 else np.diag(table)
-        if np.any(diagonal <= 0):
-            raise ValueError("encoder_family must give a first coefficient, or a diagonal, above 0; got 0.0")
-        if table.ndim == 2 and np.any(np.triu(table, 1)):
-            raise ValueError("encoder_family must give a lower-triangular array; got entries above the diagonal")
+        if table[0] <= 0:
+            raise ValueError("encoder_family must give a first coefficient above 0; got 0.0")
         return table

@@ -58,13 +58,12 @@ def noise_slope(
 
     Parameters
     ----------
-    table : Toeplitz coefficients, shape (n,), or a lower-triangular array, shape (n, n), entries at least 0 and above
-        0 on the diagonal; n a multiple of batches_per_epoch, b.
+    table : Toeplitz coefficients, shape (n,), at least 0, the first above 0; n a multiple of batches_per_epoch, b.
     epsilon : above 0. delta : in (0, 1). samples : 2 to 2^26 draws; about 1 / delta are the fewest that mean anything.
     seed : whole number from 0 to 2^62. devices : list of JAX devices; None for all local ones. The answer does not
         depend on them beyond rounding.
 
-    Returns (noise multiplier, slope), the slope of the shape of the table (0 above the diagonal). Both are estimates;
+    Returns (noise multiplier, slope), the slope of shape (n,). Both are estimates;
     the slope is the exact derivative of the noise multiplier as a function of C with these draws. Direction: remove,
     the larger one [C-9m]. Raises ValueError or TypeError on bad input.
     `dplib.optimize.noise_slope` is the same by lines, without automatic differentiation.
@@ -84,32 +83,23 @@ def noise_slope(
         gram, back = jax.vjp(lambda c: gram_of(c, b), table)
         sigma, by_gram = _noise_and_slope(stream, np.asarray(gram), epsilon, delta)
         slope = np.array(back(by_gram)[0])
-    return sigma, np.tril(slope) if slope.ndim == 2 else slope
+    return sigma, slope
 
 
 def gram_of(table: jax.Array, batches: int) -> jax.Array:
-    """Gram matrix of the modes of C for JAX: from Toeplitz coefficients, shape (n,), or entries, (n, n) [N-3.2]."""
+    """Gram matrix of the modes of C for JAX, from Toeplitz coefficients, shape (n,) [N-3.2]."""
     numpy, n = load().numpy, len(table)
-    if table.ndim == 2:
-        modes = table.reshape(n, -1, batches).sum(axis=1).T
-    else:
-        # Mode i is mode 0, delayed by i rounds: rows of a long repetition of it, each begun one entry earlier.
-        first = numpy.append(numpy.cumsum(table.reshape(-1, batches), axis=0).ravel(), numpy.zeros(batches))
-        modes = numpy.tile(first, batches)[: batches * (n + batches - 1)].reshape(batches, -1)[:, :n]
+    # Mode i is mode 0, delayed by i rounds: rows of a long repetition of it, each begun one entry earlier.
+    first = numpy.append(numpy.cumsum(table.reshape(-1, batches), axis=0).ravel(), numpy.zeros(batches))
+    modes = numpy.tile(first, batches)[: batches * (n + batches - 1)].reshape(batches, -1)[:, :n]
     return modes @ modes.T
 
 
 def error_of(table: jax.Array, largest: bool = False) -> jax.Array:
     """Error of the prefix sums at noise multiplier 1 for JAX [N-RMSE]: root mean square over rounds, or the largest."""
-    jax = load()
-    numpy, n = jax.numpy, len(table)
-    if table.ndim == 2:
-        ones = numpy.tril(numpy.ones((n, n), table.dtype))
-        decoder = jax.scipy.linalg.solve_triangular(table, ones.T, lower=True, trans="T").T  # D C = A
-        squares = (decoder**2).sum(axis=1)
-    else:
-        sums = numpy.cumsum(_reciprocal(table))
-        squares = numpy.cumsum(sums**2)  # row t of A C^-1 holds the first t + 1 of them
+    numpy = load().numpy
+    sums = numpy.cumsum(_reciprocal(table))
+    squares = numpy.cumsum(sums**2)  # row t of A C^-1 holds the first t + 1 of them
     return numpy.sqrt(squares.max() if largest else squares.mean())
 
 
@@ -222,8 +212,8 @@ def _adam(steps, parameters):
 
 def _noise_and_slope(stream, gram, epsilon, delta, **options):
     """(sigma, d sigma / d gram) with the draws of a stream [N-grad]."""
-    sigma, factor = jax_draws.solve(stream, gram, epsilon, delta, **options)
-    by_gram, by_sigma = stream.slopes(factor, gram, sigma, epsilon)
+    sigma = jax_draws.solve(stream, gram, epsilon, delta, **options)
+    by_gram, by_sigma = stream.slopes(gram, sigma, epsilon)
     return sigma, -by_gram / by_sigma
 
 

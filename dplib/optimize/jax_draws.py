@@ -2,26 +2,24 @@
 
 Draws are cut into chunks. Chunk i is made from its own counter-based key, wherever it is made, so that the numbers
 do not depend on how many devices there are; the devices share out the chunks and each walks through its own,
-one after the other, so that memory stays bounded. Up to `_KEPT` normals per device are kept between the passes
-over them; more are drawn again in each pass.
+one after the other, and draws it anew in each pass, so that memory stays bounded.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
 from .._base.lazy_jax import load
 from ..balls_in_bins import importance_sampling
 from ..results import NoBracketError
+from .noise_root import root
 
 _CHUNK = 2**20  # normals in a chunk: 8 MiB
-_KEPT = 2**25  # normals per device that are kept: 256 MiB
 _JITTER = 1e-13  # of the largest diagonal entry: nearly singular matrices have a Cholesky factor, too
 _CLOSE = 1e-11  # of log delta at the root
-_MOST_PASSES = 200
 _SEEDS = 2**32
 
 
@@ -45,14 +43,6 @@ def factor_of(gram):
     numpy = load().numpy
     largest = numpy.max(numpy.diagonal(gram))
     return numpy.linalg.cholesky(gram + _JITTER * largest * numpy.eye(len(gram)))
-
-
-def factor_at(gram):
-    """`factor_of` as a NumPy array, where there is one."""
-    factor = np.asarray(_compiled("factor")(gram))
-    if not np.all(np.isfinite(factor)):
-        raise NoBracketError("the Gram matrix of the modes is not positive definite within rounding")
-    return factor
 
 
 def draw_chunk(key, index, size, batches):
@@ -89,35 +79,34 @@ class Draws:
 
     def __init__(self, key, samples, batches, devices):
         jax = load()
-        size = chunk_size(samples, batches)
-        steps = math.ceil(math.ceil(samples / size) / len(devices))  # chunks per device
-        sharding = _sharding(tuple(devices))
-        self.samples = samples
-        self.make = _maker(sharding, size, batches)
-        self.passes = _passes(sharding, size, batches)
-        indices = np.arange(len(devices) * steps).reshape(steps, len(devices)).T
-        self.parts = {"key": jax.random.key_data(key), "index": indices, "samples": samples}
-        if size * batches * steps <= _KEPT:
-            self.parts["kept"] = self.make(self.parts)
+        self.samples, self.size, self.batches = samples, chunk_size(samples, batches), batches
+        self.key = jax.random.key_data(key)
+        chunks = math.ceil(samples / self.size)
+        self.index = np.arange(len(devices) * math.ceil(chunks / len(devices))).reshape(-1, len(devices)).T
+        self.passes = _passes(_sharding(tuple(devices)), self.size, batches)
 
     def all(self):
-        """(bins, normals) in the order of the chunks; of one device."""
-        bins, normals = self.parts.get("kept") or self.make(self.parts)
-        return bins.reshape(-1)[: self.samples], normals.reshape(-1, normals.shape[-1])[: self.samples]
+        """(bins, normals) in the order of the chunks."""
+        draw = load().jit(lambda index: _chunk(self.key, index, self.size, self.batches))
+        parts = [draw(index) for index in range(math.ceil(self.samples / self.size))]
+        return tuple(np.concatenate(part)[: self.samples] for part in zip(*parts))
 
-    def mean(self, factor, gram, noise_multiplier, epsilon):
+    def mean(self, gram, noise_multiplier, epsilon):
         """(mean, d mean / d log sigma) of the payoffs."""
-        return self._run("mean", factor, gram, noise_multiplier, epsilon)
+        return self._run("mean", gram, noise_multiplier, epsilon)
 
-    def slopes(self, factor, gram, noise_multiplier, epsilon):
+    def slopes(self, gram, noise_multiplier, epsilon):
         """Derivatives of the mean by (gram, sigma): shape (b, b), symmetric, and a number."""
-        by_factor, by_gram, by_sigma = self._run("slopes", factor, gram, noise_multiplier, epsilon)
-        by_gram = by_gram + np.asarray(_compiled("pulled")(gram, by_factor))
+        by_gram, by_sigma = self._run("slopes", gram, noise_multiplier, epsilon)
         return (by_gram + by_gram.T) / 2, float(by_sigma)
 
     def _run(self, name, *arguments):
-        shares = self.passes[name](self.parts, *arguments)
+        shares = self.passes[name](self.index, self.key, self.samples, *arguments)
         return [np.sum(np.asarray(share), axis=0) / self.samples for share in shares]
+
+
+def _chunk(key, index, size, batches):
+    return draw_chunk(load().random.wrap_key_data(key), index, size, batches)
 
 
 def _sharding(devices):
@@ -129,115 +118,56 @@ def _sharding(devices):
 
 
 @lru_cache(maxsize=16)
-def _maker(sharding, size, batches):
-    """Compiled: the chunks of each device, one after the other."""
-    jax = load()
-
-    def make(parts):
-        def chunk(index):
-            return draw_chunk(jax.random.wrap_key_data(parts["key"]), index, size, batches)
-
-        return jax.vmap(lambda row: jax.lax.map(chunk, row))(parts["index"])
-
-    return jax.jit(make, out_shardings=sharding)
-
-
-@lru_cache(maxsize=16)
 def _passes(sharding, size, batches):
-    """Compiled passes over the draws: of every device, the sums over its chunks."""
+    """Compiled passes over the draws: of every device, the sums over its chunks, one chunk at a time in memory."""
     jax = load()
 
     def over_chunks(of_chunk):
-        """The sums over the chunks of each device of what `of_chunk` returns, one chunk at a time in memory."""
+        def call(rows, key, samples, *arguments):
+            def values(index):
+                wanted = index * size + jax.numpy.arange(size) < samples
+                return of_chunk(wanted, *_chunk(key, index, size, batches), *arguments)
 
-        def of_device(parts, index, kept, arguments):
-            def chunk(part):
-                if kept is not None:
-                    return part[1]
-                return draw_chunk(jax.random.wrap_key_data(parts["key"]), part[0], size, batches)
+            def of_device(row):
+                zeros = jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), jax.eval_shape(values, row[0]))
+                return jax.lax.scan(lambda sums, index: (jax.tree.map(jax.numpy.add, sums, values(index)), None), zeros, row)[0]
 
-            def values(part):
-                wanted = part[0] * size + jax.numpy.arange(size) < parts["samples"]
-                return of_chunk(wanted, *chunk(part), *arguments)
-
-            def step(sums, part):
-                return jax.tree.map(jax.numpy.add, sums, values(part)), None
-
-            rows = (index, kept)
-            shapes = jax.eval_shape(values, jax.tree.map(lambda row: row[0], rows))
-            zeros = jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), shapes)
-            return jax.lax.scan(step, zeros, rows)[0]
-
-        def call(parts, *arguments):
-            rows = jax.vmap(lambda index, kept: of_device(parts, index, kept, arguments))
-            return rows(parts["index"], parts.get("kept"))
+            return jax.vmap(of_device)(rows)
 
         return jax.jit(call, out_shardings=sharding)
 
-    def values(factor, gram, noise_multiplier, wanted, bins, normals, epsilon):
-        value = payoffs(factor, gram, noise_multiplier, bins, normals, epsilon)
+    def values(gram, noise_multiplier, wanted, bins, normals, epsilon):
+        value = payoffs(factor_of(gram), gram, noise_multiplier, bins, normals, epsilon)
         return jax.numpy.where(wanted, value, 0.0)
 
-    def mean(wanted, bins, normals, factor, gram, noise_multiplier, epsilon):
+    def mean(wanted, bins, normals, gram, noise_multiplier, epsilon):
         def at(sigma):
-            return values(factor, gram, sigma, wanted, bins, normals, epsilon)
+            return values(gram, sigma, wanted, bins, normals, epsilon)
 
         value, by_log = jax.jvp(at, (noise_multiplier,), (noise_multiplier,))
         return value.sum(), by_log.sum()
 
-    def slopes(wanted, bins, normals, factor, gram, noise_multiplier, epsilon):
+    def slopes(wanted, bins, normals, gram, noise_multiplier, epsilon):
         def at(*point):
             return values(*point, wanted, bins, normals, epsilon).sum()
 
-        return jax.grad(at, argnums=(0, 1, 2))(factor, gram, noise_multiplier)
+        return jax.grad(at, argnums=(0, 1))(gram, noise_multiplier)
 
     return {"mean": over_chunks(mean), "slopes": over_chunks(slopes)}
 
 
-@cache
-def _compiled(name):
-    jax = load()
-    if name == "factor":
-        return jax.jit(factor_of)
-    return jax.jit(lambda gram, slope: jax.vjp(factor_of, gram)[1](slope)[0])
-
-
-# ------------------------------------------------------------------------- the root in sigma
-
-
 def solve(draws, gram, epsilon, delta, start=None, close=_CLOSE):
-    """(sigma, factor) at which the mean over these draws is delta: the same numbers for every sigma [N-MC].
+    """sigma at which the mean over these draws is delta: the same numbers for every sigma [N-MC].
 
-    The mean is continuous in sigma but not exactly monotone; Newton's method for sqrt(-log mean), nearly a
-    straight line, inside a bracket whose ends lie on both sides of delta. start : a guess, None for one from `gram`.
-    close : of log delta.
+    The mean is continuous in sigma but not exactly monotone. start : a guess, None for one from `gram`. close : of
+    log delta.
     """
-    factor = factor_at(gram)
-    goal, height = math.log(delta), math.sqrt(-math.log(delta))
-    x = math.log(start or 1 / importance_sampling._mean_shift(gram, epsilon, delta))
-    low, high, reach = -math.inf, math.inf, 0.25
-    for _ in range(_MOST_PASSES):
-        value, slope = map(float, draws.mean(factor, gram, math.exp(x), epsilon))
-        if value > 0 and abs(math.log(value) - goal) < close:
-            break
-        low, high = (x, high) if value > delta else (low, x)
-        move = math.nan
-        if 0 < value < 1 and slope < 0:
-            now = math.sqrt(-math.log(value))
-            move = (now - height) * 2 * now * value / slope
-        x = _next(x, move, low, high, reach)
-        reach *= 2 if math.isinf(low) or math.isinf(high) else 1
-        if high - low < 1e-15 * max(abs(x), 1.0):
-            break
-    else:
-        raise NoBracketError("the noise multiplier for the target was not found; more samples may help")
-    return math.exp(x), factor
 
+    def at(x):
+        value, slope = map(float, draws.mean(gram, math.exp(x), epsilon))
+        if not math.isfinite(value):
+            raise NoBracketError("the Gram matrix of the modes is not positive definite within rounding")
+        return (math.log(value), slope / value) if value > 0 else (-math.inf, math.nan)
 
-def _next(x, move, low, high, reach):
-    """x + move where that is inside the bracket, else its middle; `reach` while one end is open."""
-    if low < x + move < high and (abs(move) < reach or not (math.isinf(low) or math.isinf(high))):
-        return x + move
-    if math.isinf(high):
-        return x + reach
-    return x - reach if math.isinf(low) else (low + high) / 2
+    start = start or 1 / importance_sampling._mean_shift(gram, epsilon, delta)
+    return math.exp(root(at, math.log(start), math.log(delta), close)[0])

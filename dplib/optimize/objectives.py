@@ -43,7 +43,7 @@ class Error:
     noise_slope = value
 
     def minimised(self, table, log_sigma):
-        log_error, slope = slopes.log_error(table, self.largest, smooth=True)
+        log_error, slope = slopes.log_error(table, self.largest)
         return log_error + log_sigma, slope, 1.0, float(np.exp(min(log_error + log_sigma, 700.0)))
 
 

@@ -1,7 +1,6 @@
-"""Gradients by the entries of an encoder: of Gram matrices of modes, and of errors of prefix sums.
+"""Gradients by the coefficients of a Toeplitz encoder: of Gram matrices of modes, and of errors of prefix sums.
 
-An encoder is given by its table: Toeplitz coefficients, shape (n,), or a lower-triangular array, shape (n, n).
-For coefficients all take time O(n log n) or O(n b) for n rounds and b batches, and store nothing of n times b.
+All take time O(n log n) or O(n b) for n rounds and b batches, and store nothing of n times b.
 """
 
 from __future__ import annotations
@@ -11,15 +10,9 @@ import math
 import numpy as np
 
 from .. import balls_in_bins, matrices
-from .._base.lazy_scipy import fft, linalg
+from .._base.lazy_scipy import fft
 
 _WORST = 1e3  # log of an error beyond the range of floats
-_SHARPNESS = 200  # of the smooth largest row: at most log(n) / 400 above the largest one
-
-
-def encoder(table):
-    """The encoder of `dplib.matrices` that a table describes."""
-    return matrices.toeplitz(table) if table.ndim == 1 else matrices.dense(table)
 
 
 def mode(coefficients, batches):
@@ -27,34 +20,16 @@ def mode(coefficients, batches):
     return np.cumsum(coefficients.reshape(-1, batches), axis=0).ravel()
 
 
-def gram(table, batches):
-    """Inner products of the modes, shape (b, b), for entries of at least 0 [N-3.2]."""
-    return balls_in_bins.gram.gram(encoder(table), batches, len(table) // batches)
+def gram(coefficients, batches):
+    """Inner products of the modes, shape (b, b), for coefficients of at least 0 [N-3.2]."""
+    return balls_in_bins.gram.gram(matrices.toeplitz(coefficients), batches, len(coefficients) // batches)
 
 
-def gram_slope(table, weights):
-    """Gradient of <weights, G> by the table, G the Gram matrix of the modes; weights symmetric, shape (b, b)."""
-    return _toeplitz_gram_slope(table, weights) if table.ndim == 1 else _dense_gram_slope(table, weights)
+def gram_slope(coefficients, weights):
+    """Gradient of <weights, G> by the coefficients, G the Gram matrix of the modes; weights symmetric, shape (b, b).
 
-
-def log_error(table, largest=False, smooth=False):
-    """(log of an error of prefix sums at noise 1, its gradient by the table) [N-RMSE].
-
-    largest : False for the root mean square over rounds, ||A C^-1||_F / sqrt(n); True for the largest one.
-    smooth : a smooth function close to the largest one instead, for arrays; coefficients need none.
-    """
-    if table.ndim == 1:
-        return _toeplitz_log_error(table, largest)
-    return _dense_log_error(table, largest, smooth)
-
-
-# --- coefficients --------------------------------------------------------------------------------------
-
-
-def _toeplitz_gram_slope(coefficients, weights):
-    """G[i, l] is the sum of m_0[t - i] m_0[t - l] over the rounds t.
-
-    What is cut off at the end only concerns the last b entries of m_0.
+    G[i, l] is the sum of m_0[t - i] m_0[t - l] over the rounds t. What is cut off at the end only concerns the last b
+    entries of m_0.
     """
     n, b = len(coefficients), len(weights)
     first = mode(coefficients, b)
@@ -75,8 +50,12 @@ def _toeplitz_gram_slope(coefficients, weights):
     return np.cumsum(by_epoch[::-1], axis=0)[::-1].ravel()
 
 
-def _toeplitz_log_error(coefficients, largest):
-    """Row t of A C^-1 has the entries s_0 .. s_t, s the power series 1 / ((1 - x) c): the last row is the largest."""
+def log_error(coefficients, largest=False):
+    """(log of an error of prefix sums at noise 1, its gradient by the coefficients) [N-RMSE].
+
+    largest : False for the root mean square over rounds, ||A C^-1||_F / sqrt(n); True for the largest one. Row t of
+    A C^-1 has the entries s_0 .. s_t, s the power series 1 / ((1 - x) c): the last row is the largest.
+    """
     n = len(coefficients)
     with np.errstate(over="ignore", invalid="ignore"):  # an inverse that grows: a line search went too far
         inverse = _reciprocal(coefficients)
@@ -110,37 +89,3 @@ def _reciprocal(series):
         excess[0] -= 1
         inverse -= _product(inverse, excess)
     return inverse
-
-
-# --- arrays --------------------------------------------------------------------------------------------
-
-
-def _dense_gram_slope(array, weights):
-    """Column b j + i of C is a part of mode i."""
-    n, b = len(array), len(weights)
-    modes = array.reshape(n, -1, b).sum(axis=1)
-    return np.tril(np.tile(2 * modes @ weights, n // b))
-
-
-def _dense_log_error(array, largest, smooth):
-    """B = A C^-1 changes by -B dC C^-1."""
-    n = len(array)
-    with np.errstate(over="ignore", invalid="ignore"):  # as above
-        inverse = linalg.solve_triangular(array, np.eye(n), lower=True, check_finite=False)
-        decoder = np.cumsum(inverse, axis=0)
-        top = np.max(np.abs(decoder))
-    if not np.isfinite(top) or top > 1e150:
-        return _WORST, np.zeros((n, n))
-    decoder /= top
-    squares = np.einsum("ij,ij->i", decoder, decoder)
-    if not largest:
-        share, log_square = np.full(n, 1 / n), math.log(np.mean(squares))
-        share /= np.mean(squares)
-    else:
-        log_square = math.log(np.max(squares))
-        powers = (squares / np.max(squares)) ** (_SHARPNESS if smooth else np.inf)
-        share = powers / np.sum(powers) / squares
-        if smooth:
-            log_square += math.log(np.sum(powers)) / _SHARPNESS
-    pulled = (decoder * share[:, None]).T @ decoder @ inverse.T
-    return 0.5 * log_square + math.log(top), -np.tril(pulled)
