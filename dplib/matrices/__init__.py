@@ -164,4 +164,4 @@ def noise_stream(
     shape = check.shape("shape", shape)
     sigma = check.noise_multiplier(noise_multiplier)
     seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
-    return NoiseStream(encoder._recursion(shape), encoder.columns, shape, sigma, seed)
+    return NoiseStream(encoder, shape, sigma, seed)

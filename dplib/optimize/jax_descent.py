@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 from .._base import validate as check
 from .._base.lazy_jax import double, load
 from .._base.progress import bar
+from ..matrices.toeplitz_encoders import reciprocal
 from . import Optimized, _validated, arguments, families, jax_draws, objectives
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def gram_of(table: jax.Array, batches: int) -> jax.Array:
 def error_of(table: jax.Array, largest: bool = False) -> jax.Array:
     """Error of the prefix sums at noise multiplier 1 for JAX [N-RMSE]: root mean square over rounds, or the largest."""
     numpy = load().numpy
-    sums = numpy.cumsum(_reciprocal(table))
+    sums = numpy.cumsum(reciprocal(table, 1 / table[:1], numpy))
     squares = numpy.cumsum(sums**2)  # row t of A C^-1 holds the first t + 1 of them
     return numpy.sqrt(squares.max() if largest else squares.mean())
 
@@ -215,24 +216,6 @@ def _noise_and_slope(stream, gram, epsilon, delta, **options):
     sigma = jax_draws.solve(stream, gram, epsilon, delta, **options)
     by_gram, by_sigma = stream.slopes(gram, sigma, epsilon)
     return sigma, -by_gram / by_sigma
-
-
-def _reciprocal(series):
-    """The first n coefficients of 1 / series, for JAX: Newton steps, each of which doubles their number."""
-    numpy, n = load().numpy, len(series)
-    inverse = 1 / series[:1]
-    while len(inverse) < n:
-        size = min(2 * len(inverse), n)
-        transform = numpy.fft.rfft(inverse, 2 * size)
-        twice = numpy.append(inverse, numpy.zeros(size - len(inverse))) * 2
-        square = numpy.fft.irfft(transform**2, 2 * size)[:size]
-        inverse = twice - _product(series[:size], square)
-    return inverse
-
-
-def _product(first, second):
-    numpy, n = load().numpy, len(first)
-    return numpy.fft.irfft(numpy.fft.rfft(first, 2 * n) * numpy.fft.rfft(second, 2 * n), 2 * n)[:n]
 
 
 def _check_size(rounds, batches):

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import balls_in_bins, matrices
 from .._base.lazy_scipy import fft
+from ..matrices.toeplitz_encoders import convolve, reciprocal
 
 _WORST = 1e3  # log of an error beyond the range of floats
 
@@ -58,7 +59,7 @@ def log_error(coefficients, largest=False):
     """
     n = len(coefficients)
     with np.errstate(over="ignore", invalid="ignore"):  # an inverse that grows: a line search went too far
-        inverse = _reciprocal(coefficients)
+        inverse = reciprocal(coefficients, 1 / coefficients[:1])
         sums = np.cumsum(inverse)
         top = np.max(np.abs(sums))
     if not np.isfinite(top) or top > 1e200:
@@ -68,24 +69,5 @@ def log_error(coefficients, largest=False):
     weighted = share * sums
     square = float(weighted @ sums)
     # ds = -s (1 / c) dc.
-    pulled = _product(weighted[::-1], _product(sums, inverse))
+    pulled = convolve(weighted[::-1], convolve(sums, inverse))
     return 0.5 * math.log(square) + math.log(top), -pulled[::-1] / square
-
-
-def _product(first, second):
-    """The first n coefficients of a product of power series."""
-    n = len(first)
-    size = fft.next_fast_len(2 * n, real=True)
-    return fft.irfft(fft.rfft(first, size) * fft.rfft(second, size), size)[:n]
-
-
-def _reciprocal(series):
-    """The first n coefficients of 1 / series: Newton steps, each of which doubles their number."""
-    inverse = np.array([1 / series[0]])
-    while len(inverse) < len(series):
-        known, wanted = len(inverse), min(2 * len(inverse), len(series))
-        inverse = np.append(inverse, np.zeros(wanted - known))
-        excess = _product(series[:wanted], inverse)
-        excess[0] -= 1
-        inverse -= _product(inverse, excess)
-    return inverse

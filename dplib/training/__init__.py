@@ -40,6 +40,7 @@ from .._base.lazy_jax import load
 from .._base.progress import bar
 from ..batching.streams import Batches, Padded
 from ..matrices.encoders import Encoder
+from ..matrices.noise import Kind
 from . import correlated_noise_jax
 from .clipping import clipped_sum
 
@@ -322,7 +323,7 @@ def _divisor(config, batches):
 
 def _plan(config, rounds):
     if config.encoder is None:
-        return correlated_noise_jax.Kind("identity", 0), {"first": 1.0}
+        return Kind("identity", 0), {"first": 1.0}
     if config.encoder.columns < rounds:
         raise ValueError(
             f"encoder must have a column for each of {rounds} rounds; got {config.encoder.columns}"
