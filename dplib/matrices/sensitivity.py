@@ -91,13 +91,11 @@ def min_separation(encoder: Encoder, separation: int, participations: int | None
     * Toeplitz encoders whose coefficients never increase, or with at most b bands: every b-th
       round from the first on (Kalinin and Lampert 2024). For the first kind: the inner product
       of two columns falls when both move to later rounds or the two move apart, so that the
-      pair in places a and b of any set has at most the inner product that it has in that one;
-    * columns at least b apart have no common row: a sum of squared norms, the largest by
-      dynamic programming.
+      pair in places a and b of any set has at most the inner product that it has in that one.
 
-    Else `upper` bounds, for each round of the set, its inner products with the others
-    separately, by dynamic programming (quadratic in the rounds, and once for each participation where k
-    is fewer than fit; refused above 4096), and `lower` is the best schedule found.
+    Else `upper` bounds, for each round of the set, its inner products with the others separately, one from each b rounds
+    in a row, so that it may be up to twice the truth (quadratic in the rounds; refused above 4096), and `lower` is that
+    of round robin.
     Rounding errors, about 1e-13, are not in the bracket.
     """
     encoder, b, k = _scheme(encoder, separation, participations, "separation")
@@ -117,14 +115,16 @@ def min_separation(encoder: Encoder, separation: int, participations: int | None
     gram = encoder.gram()
     apart = np.abs(np.subtract.outer(np.arange(len(gram)), np.arange(len(gram))))
     gram[(apart > 0) & (apart < b)] = 0.0  # never in one set
-    alone = np.array_equal(gram, np.diag(np.diag(gram)))
-    shares = np.diag(gram) if alone else _best_sets(gram, b, k, every_other)
-    rounds = _best_set(shares, b, k, every_other)
-    total = math.fsum(shares[rounds])
-    if alone:
-        return Bracket(math.sqrt(total), math.sqrt(total), "columns without common rows")
-    lower = max(pattern(encoder, rounds), round_robin(encoder, b, k))
-    return Bracket(lower, max(lower, math.sqrt(total)), "inner products bounded by rows")
+    upper = math.sqrt(_largest_sums(_largest_sums(gram, b, k), b, k))
+    lower = round_robin(encoder, b, k)
+    return Bracket(lower, max(lower, upper), "inner products bounded by rows")
+
+
+def _largest_sums(terms, b, k):
+    """At least the sum over any set with gaps of at least b and at most k members, along the last axis."""
+    padded = np.pad(terms, [(0, 0)] * (terms.ndim - 1) + [(0, -terms.shape[-1] % b)])
+    best = padded.reshape(*terms.shape[:-1], -1, b).max(axis=-1)
+    return np.sort(best, axis=-1)[..., -k:].sum(axis=-1)
 
 
 def _scheme(encoder, period, participations, name):
@@ -143,39 +143,3 @@ def _windows(values, period, count):
     table[1 : terms + 1].flat[: len(values)] = values
     table = np.cumsum(table, axis=0)
     return (table[count : count + terms] - table[:terms]).ravel()[: len(values)]
-
-
-def _best_sets(gram, b, k, unlimited):
-    """For each row of a symmetric table the largest sum over a set with gaps of at least b, at most k members."""
-    size = len(gram)
-    if unlimited:
-        best = np.zeros((size + b, size))
-        for t in range(size - 1, -1, -1):
-            best[t] = np.maximum(best[t + 1], gram[t] + best[t + b])
-        return best[0]
-    best = np.zeros((size, size))
-    for _ in range(k):
-        gains = gram.copy()
-        gains[:, : size - b] += best[:, b:]
-        best = np.maximum.accumulate(gains[:, ::-1], axis=1)[:, ::-1]
-    return best[:, 0]
-
-
-def _best_set(weights, b, k, unlimited):
-    """The set with gaps of at least b and at most k members that has the largest sum of weights."""
-    size = len(weights)
-    # best[m][t] : largest sum with at most m members from t on; without a limit one row serves all m.
-    best = np.zeros((1 if unlimited else k + 1, size + b))
-    if unlimited:
-        for t in range(size - 1, -1, -1):
-            best[0, t] = max(best[0, t + 1], weights[t] + best[0, t + b])
-    for members in range(1, len(best)):
-        gains = weights + best[members - 1, b:]
-        best[members, :size] = np.maximum.accumulate(gains[::-1])[::-1]
-    rounds, t, members = [], 0, len(best) - 1
-    while t < size and (unlimited or members):
-        members = max(members - 1, 0)
-        t += int(np.argmax(weights[t:] + best[members, t + b :]))
-        rounds.append(t)
-        t += b
-    return np.array(rounds)

@@ -21,8 +21,8 @@ def table(values, batches_per_epoch):
     return found, b
 
 
-def scheme(batches_per_epoch, epochs):
+def scheme(batches_per_epoch, epochs, fewest=2):
     b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
     epochs = check.whole("epochs", epochs, at_least=1)
-    check.whole("rounds (batches_per_epoch * epochs)", b * epochs, at_least=2, at_most=matrices.MOST_ROUNDS)
+    check.whole("rounds (batches_per_epoch * epochs)", b * epochs, at_least=fewest, at_most=matrices.MOST_ROUNDS)
     return b, epochs

@@ -25,11 +25,10 @@ from .._base.lazy_scipy import optimize as scipy_optimize
 from ..mechanisms import BallsInBins, PoissonDPSGD
 from ..mechanisms.calibration import calibrate
 from ..results import UpperEnd
-from . import slopes
+from . import arguments, slopes
 
 OBJECTIVES = ("rmse", "largest_error")
 KINDS = ("exact", "certified", "estimate")
-_KEPT, _MOST_KEPT = 1024, 2**13  # encoders, with at most so many rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +93,7 @@ def without_amplification(
     largest = check.choice("objective", objective, OBJECTIVES) == "largest_error"
     if bands <= period and n % period == 0:
         period = n  # modes are sums of whole columns without common rows
-    found = _kept if n <= _MOST_KEPT else _optimal
-    return matrices.toeplitz(found(n, bands, period, largest))
+    return matrices.toeplitz(_optimal(n, bands, period, largest))
 
 
 def unamplified(
@@ -192,11 +190,8 @@ class _Request:
 
     def __init__(self, epsilon, delta, batches_per_epoch, epochs, objective):
         self.epsilon, self.delta = check.epsilon(epsilon), check.delta(delta)
-        self.b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
-        self.epochs = check.whole("epochs", epochs, at_least=1)
-        self.n = check.whole(
-            "rounds (batches_per_epoch * epochs)", self.b * self.epochs, at_least=1, at_most=matrices.MOST_ROUNDS
-        )
+        self.b, self.epochs = arguments.scheme(batches_per_epoch, epochs, fewest=1)
+        self.n = self.b * self.epochs
         self.largest = check.choice("objective", objective, OBJECTIVES) == "largest_error"
 
     def mode_norm(self, encoder):
@@ -219,6 +214,7 @@ class _Request:
         return min((at(h) for h in wanted), key=lambda found: found.objective)
 
 
+@lru_cache(maxsize=256)
 def _optimal(n, bands, period, largest):
     """Coefficients, the first 1, that minimise log norm of mode 0 + log error."""
     if bands == 1:
@@ -244,9 +240,6 @@ def _optimal(n, bands, period, largest):
         options={"maxiter": 500, "maxfun": 2000, "ftol": 1e-13, "gtol": 1e-8, "maxcor": 20},
     )  # fmt: skip
     return coefficients(found.x)
-
-
-_kept = lru_cache(maxsize=_KEPT)(_optimal)
 
 
 def _log_mode_norm(c, period):

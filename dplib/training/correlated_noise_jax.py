@@ -24,9 +24,10 @@ def plan(encoder):
 def start(kind, params):
     """The memory before round 0: one row of all parameters for each copy that is kept."""
     import jax.numpy as jnp
+    from jax.flatten_util import ravel_pytree
 
-    size, dtype = _flat(params)
-    return jnp.zeros((kind.rows, size), dtype)
+    flat = ravel_pytree(params)[0]
+    return jnp.zeros((kind.rows, flat.size), flat.dtype)
 
 
 def step(kind, arrays, memory, t, key, scale, params):
@@ -36,12 +37,13 @@ def step(kind, arrays, memory, t, key, scale, params):
     """
     import jax
     import jax.numpy as jnp
+    from jax.flatten_util import ravel_pytree
 
-    size, dtype = _flat(params)
-    numbers = {name: jnp.asarray(value, dtype) for name, value in arrays.items()}
+    flat, unravel = ravel_pytree(params)
+    numbers = {name: jnp.asarray(value, flat.dtype) for name, value in arrays.items()}
     with jax.default_matmul_precision("highest"):
-        w, memory = noise.push(kind, numbers, memory, t, normals(key, t, scale, size, dtype))
-    return _like(params, w), memory
+        w, memory = noise.push(kind, numbers, memory, t, normals(key, t, scale, flat.size, flat.dtype))
+    return unravel(w), memory
 
 
 def normals(key, t, scale, size, dtype):
@@ -54,25 +56,6 @@ def normals(key, t, scale, size, dtype):
 
     now = jax.random.fold_in(jax.random.wrap_key_data(key, impl="threefry2x32"), t)
     return jnp.asarray(scale, dtype) * jax.random.normal(now, (size,), dtype)
-
-
-def _flat(params):
-    """(number of parameters, their common type)."""
-    import jax
-    import jax.numpy as jnp
-
-    leaves = jax.tree.leaves(params)
-    return sum(leaf.size for leaf in leaves), jnp.result_type(*leaves)
-
-
-def _like(params, flat):
-    """A flat vector in the form of `params`."""
-    import jax
-    import jax.numpy as jnp
-
-    leaves, structure = jax.tree.flatten(params)
-    parts = jnp.split(flat, np.cumsum([leaf.size for leaf in leaves])[:-1])
-    return jax.tree.unflatten(structure, [x.reshape(p.shape).astype(p.dtype) for x, p in zip(parts, leaves)])
 
 
 def key_of(seed):

@@ -57,12 +57,12 @@ def test_min_separation_brackets_the_worst_set(encoder, most):
         wanted = largest(encoder, most or encoder.columns, lambda apart: apart >= gap)  # noqa: B023
         found = sensitivity.min_separation(encoder, gap, most)
         assert found.lower <= wanted * (1 + 1e-12) and wanted <= found.upper * (1 + 1e-12)
-        assert found.upper <= 1.09 * wanted
+        assert found.upper <= 2 * wanted
 
 
 def test_columns_without_common_rows_give_sums_of_squares():
+    """Of each row in a set the bound sees one round in each two: at most twice the sum of the best set."""
     found = sensitivity.min_separation(matrices.dense(BAND), 2)
-    assert found.lower == found.upper and found.method == "columns without common rows"
     norms = np.linalg.norm(BAND, axis=0) ** 2
     best = max(
         sum(norms[list(rounds)])
@@ -70,7 +70,7 @@ def test_columns_without_common_rows_give_sums_of_squares():
         for rounds in itertools.combinations(range(9), size)
         if size == 1 or min(np.diff(rounds)) >= 2
     )
-    assert found.upper == pytest.approx(math.sqrt(best), rel=1e-13)
+    assert found.lower <= math.sqrt(best) <= found.upper <= math.sqrt(2 * best)
 
 
 def test_a_period_beyond_the_last_round_means_one_participation():
