@@ -27,7 +27,6 @@ from scipy.special import stdtrit
 
 from .. import gaussian, matrices
 from .._base import validate as check
-from .._base.progress import bar
 from .._base.validate import Direction
 from ..gaussian import LOG_SQRT_2PI
 from ..matrices import Encoder, Tree
@@ -143,13 +142,11 @@ def _small(encoder, noise_multiplier, sampling_probability, most):
 class Truth:
     """A pair whose delta and epsilon are estimated closely; made by the functions of this module.
 
-    method : "all modes", "tree" or "two rounds". mass : after a question that was answered by
-    sampling, for each direction the average likelihood ratio of Q to the proposal; it should be 1.
+    method : "all modes", "tree" or "two rounds".
     """
 
     def __init__(self, method, encoder, noise_multiplier, sampling_probability, make_pair, rule):
         self.method = method
-        self.mass = {}
         self._encoder, self._sigma, self._p = encoder, noise_multiplier, sampling_probability
         self._make_pair, self._rule = make_pair, rule
 
@@ -186,8 +183,7 @@ class Truth:
                 f"noise_multiplier must be at least {UpperEnd(self._sigma * reach / _FARTHEST):.4g} here, so that no mode "
                 f"is more than {_FARTHEST:g} standard deviations away; got {self._sigma!r}"
             )
-        with bar(description=f"{self.method}: {question}", total=len(sides) * self._rule.blocks) as progress:
-            found = [self._rule.side(question, pair, value, side, progress, self.mass) for side in sides]
+        found = [self._rule.side(question, pair, value, side) for side in sides]
         largest = max(found, key=lambda estimate: estimate.value)
         upper = max(estimate.upper for estimate in found)
         return Estimate(largest.value, largest.standard_error, upper, largest.confidence)
@@ -225,7 +221,7 @@ class _Sampling:
         size = min(2 ** int(math.log2(samples / _FEWEST_BLOCKS)), _LARGEST_BLOCK)
         return cls(math.ceil(samples / size), size, seed, confidence)
 
-    def side(self, question, pair, value, direction, progress, mass):
+    def side(self, question, pair, value, direction):
         """The Estimate of one direction."""
         if question == "delta":
             epsilon = value
@@ -234,8 +230,8 @@ class _Sampling:
         else:
             epsilon = None
         epsilon, proposal = self._tuned(pair, direction, epsilon, value)
-        rows = self._run(pair, proposal, epsilon, direction, progress)
-        mass[direction] = self._checked_mass(rows)
+        rows = self._run(pair, proposal, epsilon, direction)
+        self._check_mass(rows)
         average = rows[:, :3].mean(axis=0)
         doubt = 1 / math.sqrt(len(rows)) if pair.dimension else 0.0  # nothing across: exact
         width = float(stdtrit(len(rows) - 1, self.confidence))
@@ -278,7 +274,7 @@ class _Sampling:
             before = epsilon
         return epsilon, proposal
 
-    def _run(self, pair, proposal, epsilon, direction, progress):
+    def _run(self, pair, proposal, epsilon, direction):
         """One row for each block: the averages of delta, its derivatives and the likelihood ratio."""
         rows = []
         for block in range(self.blocks):
@@ -287,16 +283,14 @@ class _Sampling:
             rows.append(np.append(values.mean(axis=0), np.exp(log_ratio).mean()))
             if not np.all(np.isfinite(rows[-1])):
                 raise ArithmeticError("sampling does not work at such a small noise_multiplier")
-            progress.update(1)
         return np.array(rows)
 
     @staticmethod
-    def _checked_mass(rows):
+    def _check_mass(rows):
         average = float(rows[:, 3].mean())
         error = float(rows[:, 3].std(ddof=1)) / math.sqrt(len(rows))
         if abs(average - 1) > 8 * error + 1e-6:
             raise ArithmeticError(f"the likelihood ratios average to {average:g} +- {error:.1g} instead of 1")
-        return average
 
 
 # ------------------------------------------------------------------ the coordinate across: by quadrature
@@ -305,9 +299,7 @@ class _Sampling:
 class _Quadrature:
     """The trapezoid rule for at most one coordinate: its error falls faster than any power of the step."""
 
-    blocks = 1
-
-    def side(self, question, pair, value, direction, progress, mass):
+    def side(self, question, pair, value, direction):
         """The Estimate of one direction."""
         before, step = None, 1 / 8
         for _ in range(12):
@@ -317,7 +309,6 @@ class _Quadrature:
             else:
                 found = float(average(value)[0]) if value < pair.largest(direction) else 0.0
             if before is not None and abs(found - before) <= 1e-10 * found:
-                progress.update(1)
                 error = abs(found - before) + 1e-9 * found  # crossings are that exact
                 return Estimate(found, error, found + 10 * error, 0.5)
             before, step = found, step / 2

@@ -33,8 +33,7 @@ def check(identifier: str, answer: object) -> None:
     -----
     A number is accepted within one unit of the last digit that the statement asks for, or within the tolerance that
     it gives for estimates; whole numbers and fractions only exactly, texts without regard to case. Fewer digits of
-    the right answer, at least two, are called close. The hint depends on the wrong answer. A function that never
-    ends is given up after 9 s.
+    the right answer, at least two, are called close. The hint depends on the wrong answer.
     """
     right, hint = verdict(_exercise(identifier), identifier, answer)
     print(f"{identifier}: correct." if right else f"{identifier}: not yet. {hint}")
