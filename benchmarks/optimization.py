@@ -44,7 +44,7 @@ def optimised(epochs, batches, seed=0):
         "wall": wall,
         "cpu": usage.ru_utime + usage.ru_stime,
         "rmse": float(found.objective),
-        "error": found.objective.standard_error,
+        "error": found.standard_error,
         "steps": len(found.history),
         "sigma": found.noise_multiplier,
         "coefficients": found.encoder.coefficients.tolist(),

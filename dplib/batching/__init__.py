@@ -275,20 +275,14 @@ def participation(batches: Sequence[np.ndarray] | streams.Batches, records: int)
         batches = list(batches)
     if not isinstance(batches, (list, tuple)) or not batches:
         raise TypeError(f"batches must be a non-empty list of arrays; got {type(batches).__name__}")
-    rows = []
-    for i, batch in enumerate(batches):
-        batch = np.asarray(batch)
+    matrix = np.zeros((len(batches), n), np.uint8)
+    for i, batch in enumerate(map(np.asarray, batches)):
         if batch.ndim != 1 or (batch.size and not np.issubdtype(batch.dtype, np.integer)):
             raise TypeError(f"batches must hold flat arrays of whole numbers; got round {i}: {batch!r}")
         if batch.size and (batch.min() < 0 or batch.max() >= n):
             raise ValueError(f"batches must hold numbers from 0 to {n - 1}; got {batch!r} in round {i}")
-        rows.append(batch.astype(np.int64))
-    matrix = np.zeros((len(rows), n), np.uint8)
-    for row, batch in zip(matrix, rows):
-        row[batch] = 1
-    drawn = matrix.sum(axis=1, dtype=np.int64)
-    for i, batch in enumerate(rows):
-        if drawn[i] != len(batch):
+        matrix[i, batch.astype(np.int64)] = 1
+        if np.count_nonzero(matrix[i]) != len(batch):
             raise ValueError(f"batches must not name a record twice in one round; round {i} does")
     return matrix
 

@@ -63,9 +63,6 @@ class Batches:
         batch.flags.writeable = False
         return batch
 
-    def __iter__(self):
-        return (self[t] for t in range(self.rounds))
-
     def place(self, t: int) -> int:
         if isinstance(t, (bool, np.bool_)) or not isinstance(t, (int, np.integer)):
             raise TypeError(f"round must be a whole number; got {t!r}")
@@ -124,9 +121,6 @@ class Padded:
         indices, mask = np.zeros(self.size, np.int64), np.arange(self.size) < len(drawn)
         indices[: len(drawn)] = drawn
         return indices, mask
-
-    def __iter__(self):
-        return (self[t] for t in range(len(self)))
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, ...]:
         """Rounds start .. stop - 1 stacked: two arrays of shape (stop - start, size)."""

@@ -274,42 +274,31 @@ def _log_gaussian(bar, mu):
 def _largest_mu(bar, log_ratio):
     """Largest mu whose Gaussian delta at `bar` is at most e^log_ratio, on the safe side.
 
-    Newton's method on log delta against log mu, kept inside a bracket. Both starting
-    points lie left of the root, because delta_G <= e^{-x^2/2} / 2 for x >= 0 and
-    delta_G(bar) <= delta_G(0) = erf(mu / sqrt 8); a concave function is then climbed
-    without overshooting.
+    Newton's method on log delta against log mu. Both starting points lie left of the root, because
+    delta_G <= e^{-x^2/2} / 2 for x >= 0 and delta_G(bar) <= delta_G(0) = erf(mu / sqrt 8); a concave function is then
+    climbed without overshooting.
     """
-    shape = np.broadcast_shapes(np.shape(bar), np.shape(log_ratio))
-    bar, log_ratio = (np.broadcast_to(v, shape).ravel() for v in (bar, log_ratio))
-    # Room for the rounding of log delta and of bar.
-    allowance = 5 * TAIL_ERROR * (1 + np.abs(log_ratio))
+    # Half of it is room for the rounding of log delta and of bar, half for that of the last step.
+    allowance = 10 * TAIL_ERROR * (1 + np.abs(log_ratio))
     aim = log_ratio - allowance
     x = np.sqrt(2 * np.maximum(-math.log(2) - aim, 0.0))
-    above_zero = np.divide(2 * bar, x + np.sqrt(x * x + 2 * bar), out=np.zeros_like(bar), where=bar > 0)
+    bar, x = np.broadcast_arrays(bar, x)
+    above_zero = np.divide(2 * bar, x + np.sqrt(x * x + 2 * bar), out=np.zeros(bar.shape), where=bar > 0)
     mu = np.maximum(above_zero, 2 * math.sqrt(2) * special.erfinv(np.exp(aim)))
     t = np.log(np.maximum(mu, 1e-300)) - 1e-12
-    low, high = t.copy(), np.full_like(t, np.inf)
-    active = np.arange(t.size)
+    safe = t
     for _ in range(200):
-        if not active.size:
+        mu = np.exp(t)
+        value = _log_gaussian(bar, mu)
+        gap = aim - value
+        safe = np.where(gap >= -0.5 * allowance, np.maximum(safe, t), safe)
+        x = bar / mu - mu / 2
+        slope = np.exp(np.minimum(t - x * x / 2 - LOG_SQRT_2PI - value, 700.0))
+        step = np.where(gap > 0.4 * allowance, gap / np.maximum(slope, 1e-300), 0.0)
+        if np.all(step <= 1e-15 * (1 + np.abs(t))):
             break
-        mu = np.exp(t[active])
-        value = _log_gaussian(bar[active], mu)
-        gap = aim[active] - value
-        low[active] = np.where(gap >= 0, t[active], low[active])
-        high[active] = np.where(gap < 0, t[active], high[active])
-        x = bar[active] / mu - mu / 2
-        slope = np.exp(np.minimum(t[active] - x * x / 2 - LOG_SQRT_2PI - value, 700.0))
-        step = gap / np.maximum(slope, 1e-300)
-        inside = (t[active] + step > low[active]) & (t[active] + step < high[active])
-        with np.errstate(invalid="ignore"):
-            middle = np.where(np.isinf(high[active]), low[active] + 1.0, (low[active] + high[active]) / 2)
-        # Below the root and within a part of the allowance: good enough, and safe.
-        done = (gap >= 0) & (gap <= 0.4 * allowance[active])
-        done |= high[active] - low[active] <= 1e-15 * (1 + np.abs(t[active]))
-        t[active] = np.where(done, low[active], np.where(inside, t[active] + step, middle))
-        active = active[~done]
-    return np.exp(low).reshape(shape)
+        t = t + step
+    return np.exp(safe)
 
 
 def _excess(mu, bar):

@@ -104,28 +104,6 @@ class SignedToeplitz(Toeplitz):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counting(Toeplitz):
-    """The square root of the prefix sums, C C = A, for n rounds [M-E]; made by `optimal_counting`."""
-
-    n: int
-    coefficients: np.ndarray = field(init=False)
-
-    def __post_init__(self):
-        n = check.whole("n", self.n, at_least=1, at_most=MOST_ROUNDS)
-        object.__setattr__(self, "n", n)
-        object.__setattr__(self, "coefficients", locked(np.cumprod(np.concatenate([[1.0], 1 - 1 / (2 * np.arange(1, n))]))))
-
-    @cached_property
-    def inverse_coefficients(self) -> np.ndarray:
-        k = np.arange(1, self.n)
-        return locked(np.cumprod(np.concatenate([[1.0], (2 * k - 3) / (2 * k)])))
-
-    @property
-    def prefix_coefficients(self) -> np.ndarray:
-        return self.coefficients  # A C^-1 = C
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class BufferedToeplitz(Toeplitz):
     """First column 1, then sum_k output_scale[k] buffer_decay[k]^(i-1) [N-BLT].
 

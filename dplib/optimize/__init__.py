@@ -51,36 +51,21 @@ _VALIDATION = 0.005  # standard error of delta, relative
 _LARGEST_SEED = 2**62
 
 
-class Objective(float):
-    """The error of the optimised encoder at its noise multiplier, with `standard_error`: both from fresh samples."""
-
-    standard_error: float
-
-    def __new__(cls, value, standard_error):
-        result = super().__new__(cls, value)
-        result.standard_error = float(standard_error)
-        return result
-
-    def __getnewargs__(self):
-        return float(self), self.standard_error
-
-    def __str__(self):
-        return f"{float(self):.6g} +- {self.standard_error:.1g}"
-
-
 @dataclass(frozen=True, eq=False)
 class Optimized:
     """What an optimiser found.
 
     encoder : of `dplib.matrices`. noise_multiplier : estimate of the smallest one that meets the target.
-    objective : `Objective`, per round and coordinate for the errors of prefix sums.
+    objective : the error at its noise multiplier, per round and coordinate for the errors of prefix sums, from fresh
+        samples. standard_error : of it.
     history : shape (steps, 2), objective and noise multiplier after each step, from the lines of the optimiser.
     parameters : those of a family that is a function; None otherwise.
     """
 
     encoder: Encoder
     noise_multiplier: float
-    objective: Objective
+    objective: float
+    standard_error: float
     history: np.ndarray
     batches_per_epoch: int
     epochs: int
@@ -96,7 +81,7 @@ class Optimized:
     def __repr__(self):
         return (
             f"Optimized({self.encoder!r}, noise_multiplier={self.noise_multiplier:.6g}, "
-            f"objective={self.objective}, {len(self.history)} steps)"
+            f"objective={self.objective:.6g} +- {self.standard_error:.1g}, {len(self.history)} steps)"
         )
 
 
@@ -161,8 +146,8 @@ def _validated(encoder, objective, epsilon, delta, batches, history, parameters=
         seed=2**62 + seed, relative_error=_VALIDATION, start=start,
     )  # fmt: skip
     error = abs(goal.noise_slope(table, sigma)) * error / sigma
-    value = Objective(goal.value(table, sigma), error)
-    return Optimized(encoder, sigma, value, history, batches, encoder.columns // batches, parameters)
+    value, epochs = float(goal.value(table, sigma)), encoder.columns // batches
+    return Optimized(encoder, sigma, value, float(error), history, batches, epochs, parameters)
 
 
 def noise_slope(

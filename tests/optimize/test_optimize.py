@@ -83,7 +83,7 @@ def test_history_and_text(found):
     assert found.history[-1, 0] == pytest.approx(float(found.objective), rel=0.02)
     assert found.history[-1, 0] < found.history[0, 0]
     assert "steps" in repr(found) and "+-" in str(found.objective)
-    assert 0 < found.objective.standard_error < 0.01 * found.objective
+    assert 0 < found.standard_error < 0.01 * found.objective
 
 
 def test_a_result_makes_its_mechanism(found):
@@ -126,7 +126,7 @@ def test_an_objective_of_ones_own():
     built_in = optimize.optimize(**small, lines=128)
     other = optimize.optimize(objective=rmse, **small, lines=128)
     assert float(other.objective) == pytest.approx(float(built_in.objective), rel=1e-3)
-    assert other.objective.standard_error == pytest.approx(built_in.objective.standard_error, rel=0.2)
+    assert other.standard_error == pytest.approx(built_in.standard_error, rel=0.2)
     least = optimize.optimize(objective=lambda c, sigma: sigma + 0.0 * c[0], **small, lines=128)
     assert np.max(least.encoder.coefficients[1:]) < 1e-3
 
