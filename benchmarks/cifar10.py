@@ -102,7 +102,7 @@ def experiment(data, config, *, seed=None, batches_per_epoch=100, epochs=20):
     momentum 0.95, clip norm 1, and a learning rate that falls linearly to a twentieth from a quarter of the rounds on.
     """
     rates = config.learning_rate * cooldown(batches_per_epoch * epochs)
-    config = dataclasses.replace(config, learning_rate=rates, momentum=0.95, clip_norm=1.0, optimizer=None)
+    config = dataclasses.replace(config, learning_rate=rates, momentum=0.95, clip_norm=1.0)
     batches = batching.balls_in_bins_stream(len(data.train_labels), batches_per_epoch, epochs, seed=seed)
     train_set = data.train_features, data.train_labels
     first = parameters(0 if seed is None else seed)

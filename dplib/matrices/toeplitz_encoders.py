@@ -107,10 +107,8 @@ class SignedToeplitz(Toeplitz):
 class BufferedToeplitz(Toeplitz):
     """First column 1, then sum_k output_scale[k] buffer_decay[k]^(i-1) [N-BLT].
 
-    Parameters as for `buffered_linear_toeplitz`, which makes it. `multiply` and `solve`
-    take time n * buffers and need no other row than the present one: the buffers are
-    the whole state. The inverse is of the same form, with `inverse_scale`, at most 0,
-    and `inverse_decay`.
+    Parameters as for `buffered_linear_toeplitz`, which makes it. The inverse is of the same form, with `inverse_scale`,
+    at most 0, and `inverse_decay`.
     """
 
     n: int
@@ -151,14 +149,6 @@ class BufferedToeplitz(Toeplitz):
     @cached_property
     def inverse_coefficients(self) -> np.ndarray:
         return locked(finite(_buffered_column(self.columns, *self._inverse)))
-
-    def multiply(self, x: ArrayLike) -> np.ndarray:
-        x, shape = right_side("x", x, self.columns)
-        return _run_buffers(self.output_scale, self.buffer_decay, x).reshape(shape)
-
-    def solve(self, y: ArrayLike) -> np.ndarray:
-        y, shape = right_side("y", y, self.rows)
-        return finite(_run_buffers(self.inverse_scale, self.inverse_decay, y)).reshape(shape)
 
 
 # --- helpers -------------------------------------------------------------------------------------------
@@ -213,13 +203,3 @@ def _buffered_column(n, scale, decay):
     with np.errstate(over="ignore"):  # only an inverse can grow, and its caller looks
         column[1:] = sum(s * d ** np.arange(n - 1.0) for s, d in zip(scale, decay))
     return column
-
-
-def _run_buffers(scale, decay, x):
-    """x_t + sum_k scale_k s_k with s_k <- decay_k s_k + x_t: one bidiagonal system for each buffer."""
-    result = x.copy()
-    for weight, rate in zip(scale, decay):
-        sums = _substitute(np.array([1.0, -rate]), x)
-        with np.errstate(over="ignore", invalid="ignore"):
-            result[1:] += weight * sums[:-1]
-    return result

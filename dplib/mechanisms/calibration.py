@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import accounting, gaussian
-from .._base import progress as progress_bar
 from .._base import validate as check
 from .._base.validate import Direction
 from ..accounting import contour, renyi
@@ -207,15 +206,8 @@ class _Solver:
     # -- where to start
 
     def _rough(self, log_noise):
-        """Rough excess: no certificate. Rare draws add up; others obey the Chernoff bound."""
-        parts = self._parts(log_noise)
-        taken = sum(rounds * (1 - float(np.exp(min(m.log_floor, 0.0)))) for m, rounds in parts)
-        if self.side == "remove" and len(parts) == 1 and taken < 5:
-            [(mixture, rounds)] = parts
-            value = float(mixture.log_hockey_stick(np.array([self.epsilon]), self.side)[0]) + math.log(rounds)
-        else:
-            value = contour.Chernoff(parts, self.side).log_delta(self.epsilon)
-        return max(value, -1e6) - self.target
+        """Rough excess, by the Chernoff bound: no certificate."""
+        return max(contour.Chernoff(self._parts(log_noise), self.side).log_delta(self.epsilon), -1e6) - self.target
 
     def _guess(self):
         """(log noise, slope of log delta against it) where the rough excess is near 0."""
@@ -240,7 +232,6 @@ def _calibrated_bound(mechanism, epsilon, delta, direction):
         """log of the bound over the target (its sign where a logarithm is infinite)."""
         if x < math.log(1e-9 * norm):
             raise _no_noise(epsilon, delta)
-        progress.update(1)
         try:
             found = at(x).epsilon(delta, direction).upper
         except NoBracketError:
@@ -252,7 +243,6 @@ def _calibrated_bound(mechanism, epsilon, delta, direction):
             return 1.0 if found > epsilon else -1.0
         return math.log(found / epsilon)
 
-    with progress_bar.bar(description="calibration", total=12) as progress:
-        # Start at one participation without sampling.
-        start = math.log(norm / gaussian.calibrate(epsilon, delta))
-        return at(smallest(excess, start, -_USUAL_SLOPE, 0.9 * _BOUND_TOLERANCE)[0])
+    # Start at one participation without sampling.
+    start = math.log(norm / gaussian.calibrate(epsilon, delta))
+    return at(smallest(excess, start, -_USUAL_SLOPE, 0.9 * _BOUND_TOLERANCE)[0])

@@ -31,7 +31,6 @@ from numpy.typing import ArrayLike
 from .._base import random_blocks
 from .._base import validate as check
 from .._base.lazy_scipy import optimize as scipy_optimize
-from .._base.progress import bar
 from ..balls_in_bins import importance_sampling
 from ..matrices import Encoder
 from ..mechanisms.balls_in_bins import BallsInBins
@@ -276,20 +275,14 @@ def _descend(problem, most_steps):
     x, best = family.start, math.inf
     if not len(x):
         return x
-    with bar(description="encoder", total=_PASSES * most_steps) as progress:
-
-        def step(point):
-            problem.note(point)
-            progress.update()
-
-        for number in range(_PASSES):
-            problem.start_pass(x, number)
-            scipy_optimize.minimize(
-                problem.value, x, jac=True, method="L-BFGS-B", bounds=family.bounds, callback=step,
-                options={"maxiter": most_steps, "ftol": 1e-9, "gtol": 1e-7, "maxcor": 20},
-            )  # fmt: skip
-            value, x, problem.noise.log_sigma, _ = problem.best
-            gain, best = best - value, value
-            if gain < _GAIN:
-                break
+    for number in range(_PASSES):
+        problem.start_pass(x, number)
+        scipy_optimize.minimize(
+            problem.value, x, jac=True, method="L-BFGS-B", bounds=family.bounds, callback=problem.note,
+            options={"maxiter": most_steps, "ftol": 1e-9, "gtol": 1e-7, "maxcor": 20},
+        )  # fmt: skip
+        value, x, problem.noise.log_sigma, _ = problem.best
+        gain, best = best - value, value
+        if gain < _GAIN:
+            break
     return x

@@ -54,13 +54,6 @@ class Baseline:
         """What was accounted for: `PoissonDPSGD` (one round with everybody, where nothing is sampled) or `BallsInBins`."""
         return self._mechanism
 
-    def __repr__(self):
-        error = f" +- {self.standard_error:.1g}" if self.standard_error else ""
-        return (
-            f"Baseline(bands={self.bands}, noise_multiplier={self.noise_multiplier:.6g}, "
-            f"objective={self.objective:.6g}{error}, {self.kind})"
-        )
-
 
 def without_amplification(
     rounds: int, *, bands: int | None = None, batches_per_epoch: int | None = None,

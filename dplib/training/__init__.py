@@ -1,6 +1,6 @@
 """Differentially private training in JAX: clipped gradients, correlated noise, a public divisor [M-0].
 
-Round t of a run adds to the parameters what the optimiser makes of
+Round t of a run adds to the parameters what gradient descent with momentum makes of
 
     (sum over the batch of clipped gradients + clip_norm * (C^-1 z)_t) / divisor,
 
@@ -73,7 +73,7 @@ class Config:
     clip_norm : largest Euclidean norm of one example's gradient, above 0.
     encoder : square encoder of `dplib.matrices` with at least as many columns as there are rounds; None: independent noise.
     learning_rate : number above 0, or array with one for each round.
-    momentum : in [0, 1). optimizer : an `optax.GradientTransformation` used instead of both, or None.
+    momentum : in [0, 1).
     divisor : what noisy sums are divided by, required: a number above 0 that is fixed before the data are seen, such as
         the batch size in mind; or "expected-size", the mean size of the batches, which is computed from the number
         of records: with adjacency "zero-out" only. The size that was drawn is secret and cannot be asked for.
@@ -88,7 +88,6 @@ class Config:
     encoder: Encoder | None = None
     learning_rate: object = 0.1
     momentum: float = 0.0
-    optimizer: object = None
     microbatch: int | None = None
 
     def __post_init__(self):
@@ -99,12 +98,7 @@ class Config:
         rates, _ = check.grid("learning_rate", self.learning_rate)
         if rates.ndim > 1 or rates.size == 0 or np.any(rates <= 0):
             raise ValueError(f"learning_rate must be above 0, or a flat list of such; got {self.learning_rate!r}")
-        momentum = check.real("momentum", self.momentum, at_least=0, below=1)
-        if self.optimizer is not None:
-            if not callable(getattr(self.optimizer, "update", None)):
-                raise TypeError(f"optimizer must be an optax.GradientTransformation; got {self.optimizer!r}")
-            if momentum:
-                raise ValueError(f"momentum must be 0 beside an optimizer; got {self.momentum!r}")
+        check.real("momentum", self.momentum, at_least=0, below=1)
         check.choice("adjacency", self.adjacency, ADJACENCIES)
         if not isinstance(self.divisor, str):
             check.real("divisor", self.divisor, at_least=1e-100, at_most=1e100)
@@ -184,7 +178,7 @@ def train(
     rates = _rates(config, rounds)
     divisor, guarantee = _divisor(config, padded.batches)
     per_call = check.whole("rounds_per_call", rounds_per_call, at_least=1, at_most=4096)
-    many, one, begin = _compiled(loss, config.optimizer, kind, config.microbatch)
+    many, one, begin = _compiled(loss, kind, config.microbatch)
     state = begin(params, np.float32(config.momentum))
     numbers = {
         "clip_norm": np.float32(config.clip_norm),
@@ -264,14 +258,14 @@ def memory_rows(encoder: Encoder) -> int:
 
 
 @functools.lru_cache(maxsize=16)
-def _compiled(loss, optimizer, kind, microbatch):
+def _compiled(loss, kind, microbatch):
     """(many rounds, one round, first state): compiled once for all runs that differ in numbers only."""
     import jax
     import jax.numpy as jnp
     import optax
 
     def transform(momentum, rate):
-        return optax.chain(optax.trace(momentum), optax.scale(-rate)) if optimizer is None else optimizer
+        return optax.chain(optax.trace(momentum), optax.scale(-rate))
 
     def begin(params, momentum):
         params = jax.tree.map(
@@ -302,16 +296,14 @@ def _compiled(loss, optimizer, kind, microbatch):
 
 
 def _seed(seed):
-    """The seed of the noise: as given, with a warning, or 128 bits of fresh entropy."""
-    if seed is None:
-        return np.random.SeedSequence().entropy
-    seed = check.whole("seed", seed, at_least=0, at_most=2**128 - 1)
-    warnings.warn(
-        "the noise can be repeated by whoever knows the seed: a real release needs fresh entropy, seed=None",
-        SeededNoiseWarning,
-        stacklevel=3,
-    )
-    return seed
+    """The seed of the noise: as given, with a warning, or fresh entropy."""
+    if seed is not None:
+        warnings.warn(
+            "the noise can be repeated by whoever knows the seed: a real release needs fresh entropy, seed=None",
+            SeededNoiseWarning,
+            stacklevel=3,
+        )
+    return correlated_noise_jax.seed_of(seed)
 
 
 def _divisor(config, batches):

@@ -135,11 +135,6 @@ def transcripts(
         raise ValueError(
             f"batches must have at most 2**28 rounds times records; got {len(batches)} * {batches.records}"
         )
-    seed = (
-        np.random.SeedSequence().entropy
-        if seed is None
-        else check.whole("seed", seed, at_least=0, at_most=2**128)
-    )
     blank = jnp.zeros(batches.records, jnp.float32)
 
     @jax.jit
@@ -150,7 +145,7 @@ def transcripts(
 
         return jax.lax.scan(one, correlated_noise_jax.start(kind, blank), jnp.arange(len(batches)))[1]
 
-    key = correlated_noise_jax.key_of(seed)
+    key = correlated_noise_jax.key_of(correlated_noise_jax.seed_of(seed))
     present, absent = np.array(run(key)), np.asarray(run(key ^ np.uint32(1)))
     for t, batch in enumerate(batches):
         present[t, batch] += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._base import validate as check
 from ..matrices import noise
 
 
@@ -56,6 +57,11 @@ def normals(key, t, scale, size, dtype):
 
     now = jax.random.fold_in(jax.random.wrap_key_data(key, impl="threefry2x32"), t)
     return jnp.asarray(scale, dtype) * jax.random.normal(now, (size,), dtype)
+
+
+def seed_of(seed):
+    """A whole number of at most 128 bits, checked; of the operating system's entropy for None."""
+    return np.random.SeedSequence().entropy if seed is None else check.whole("seed", seed, at_least=0, at_most=2**128 - 1)
 
 
 def key_of(seed):

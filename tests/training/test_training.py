@@ -8,7 +8,6 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
 from dplib import batching, matrices, training
@@ -231,14 +230,6 @@ def test_a_seed_warns_that_a_release_needs_fresh_entropy():
             start(None)
 
 
-def test_any_optimizer_of_optax():
-    """optax.sgd by hand is the built-in rule; the state of Adam is carried along."""
-    run = lambda **settings: parameters(fit(squared, START, (X, Y), stream(), replace(PLAIN, **settings), seed=1))
-    own = run(learning_rate=0.2, momentum=0.5)
-    assert np.allclose(own, run(optimizer=optax.sgd(0.2, momentum=0.5)), atol=1e-5)
-    assert np.all(np.isfinite(run(optimizer=optax.adam(0.2))))
-
-
 def test_no_global_setting_changes():
     names = ("jax_enable_x64", "jax_default_prng_impl", "jax_default_matmul_precision", "jax_debug_nans")
     before = [getattr(jax.config, name) for name in names]
@@ -280,8 +271,6 @@ BAD_SETTINGS = [
     ({"learning_rate": [0.1, -0.1]}, "learning_rate"),
     ({"learning_rate": [[0.1]]}, "learning_rate"),
     ({"learning_rate": "fast"}, "learning_rate"),
-    ({"optimizer": "adam"}, "optimizer"),
-    ({"optimizer": optax.sgd(0.1), "momentum": 0.5}, "momentum must be 0 beside an optimizer"),
     ({"divisor": None}, "divisor must be a finite real number"),
     ({"divisor": "drawn-size"}, "divisor must be .* or 'expected-size'; got 'drawn-size'"),
     ({"divisor": "expected-size"}, "divisor must be a number .* 'add-remove'.* got 'expected-size'"),
