@@ -225,11 +225,8 @@ def _probability(value):
 def _within(name, value, least, most):
     """The values as an array, all in [least, most]."""
     array, _ = check.grid(name, value)
-    outside = (array < least) | (array > most)
-    if np.any(outside):
-        raise ValueError(
-            f"{name} must be at least {least:g} and at most {most:g}; got {float(array[outside].flat[0])!r}"
-        )
+    for number in array[(array < least) | (array > most)][:1]:
+        check.real(name, float(number), at_least=least, at_most=most)
     return array
 
 
@@ -237,15 +234,10 @@ def _target(epsilon, delta, q):
     epsilon, q = _epsilon(epsilon), _probability(q)
     delta, _ = check.grid("delta", delta)
     if np.any((delta <= 0) | (delta >= 1)):
-        wrong = float(delta[(delta <= 0) | (delta >= 1)].flat[0])
-        raise ValueError(f"delta must be above 0 and below 1; got {wrong!r}")
+        raise ValueError(f"delta must be above 0 and below 1; got {delta!r}")
     epsilon, delta, q = np.broadcast_arrays(epsilon, delta, q)
     if np.any(q <= delta):
-        place = np.flatnonzero(np.ravel(q <= delta))[0]
-        raise ValueError(
-            "sampling_probability must be above delta (at or below it no noise is needed); got "
-            f"{float(q.flat[place])!r} with delta={float(delta.flat[place])!r}"
-        )
+        raise ValueError(f"sampling_probability must be above delta (at or below it no noise is needed); got {float(q[q <= delta][0])!r}")
     return epsilon, delta, q
 
 

@@ -123,15 +123,13 @@ def two_rounds(encoder: Encoder | ArrayLike, noise_multiplier: float, sampling_p
 
 def _small(encoder, noise_multiplier, sampling_probability, most):
     """The encoder's entries without empty columns, and the checked numbers."""
-    columns = getattr(encoder, "columns", 0)
-    array = encoder
-    if callable(getattr(encoder, "entries", None)) and columns <= most:
-        array = encoder.entries()
-    if columns <= most:
-        array = check.matrix("encoder", array)
+    columns = getattr(encoder, "columns", None)
+    if columns is None:
+        array = check.matrix("encoder", encoder)
         columns = array.shape[1]
     if columns > most:
         raise ValueError(f"encoder must have at most {most} columns; got {columns}")
+    array = encoder.entries() if hasattr(encoder, "entries") else array
     if np.any(array < 0):
         raise ValueError(f"encoder must have entries at least 0; got {float(array[array < 0][0])!r}")
     sigma = check.noise_multiplier(noise_multiplier)

@@ -129,26 +129,18 @@ class Tails:
 
     def epsilon(self, name, share, delta, limit=math.inf):
         """The UpperBound of a candidate; None where it is clearly above `limit`."""
-        ceiling, last = min(_CLOSE * limit, LARGEST_EPSILON), math.inf
-        for finer in range(_FINER):
-            sums = self._composed(name, share, delta, finer)
-            left = _left(sums, delta)
-            laws = _largest_first(sums, ceiling)
-            if limit < math.inf and laws[0].is_hopeless(ceiling, left):
+        ceiling = min(_CLOSE * limit, LARGEST_EPSILON)
+        for sums, left in self._attempts(name, share, delta):
+            laws = [law for _, law in sums]
+            if limit < math.inf and any(law.is_hopeless(ceiling, left) for law in laws):
                 return None
-            value = laws[0].epsilon(left)
-            for law in laws[1:]:
-                if value <= ceiling and law.delta(value) > left:
-                    value = max(value, law.epsilon(left))
+            value = max(law.epsilon(left) for law in laws)
             if value > LARGEST_EPSILON:
                 raise conditional.void()
             if value > ceiling:
                 return None
             if self._is_paid(sums, value, left):
                 return UpperBound(value, _method(sums))
-            if not (slack := _slack(sums)) < _LESS * last:
-                break  # the rest is rounding
-            last = slack
         raise NoBracketError("the truncation of the row laws cannot be made small enough at so large an epsilon")
 
     def delta(self, name, share, epsilon, start):
@@ -173,22 +165,22 @@ class Tails:
 
     def _goal(self, name, share, epsilon, delta):
         """(log of the delta of which the rows at `delta` would use up their part, how)."""
+        for sums, left in self._attempts(name, share, delta):
+            if self._is_paid(sums, epsilon, left):
+                # Its part of delta; all of it where the past reveals nothing.
+                value = max(law.delta(epsilon) for _, law in sums)
+                return math.log(max(value, 1e-320)) + math.log(delta / left) + 1e-9, _method(sums)
+        return math.inf, ""
+
+    def _attempts(self, name, share, delta):
+        """(rows with their compositions, what they leave of delta), with ever finer truncation while that helps."""
         last = math.inf
         for finer in range(_FINER):
             sums = self._composed(name, share, delta, finer)
-            left = _left(sums, delta)
-            if self._is_paid(sums, epsilon, left):
-                # Its part of delta; all of it where the past reveals nothing.
-                part, value = math.log(delta / left) + 1e-9, 0.0
-                for law in _largest_first(sums, epsilon):
-                    value = max(value, law.delta(epsilon))
-                    if value > left:
-                        break  # a larger delta is needed: how much larger, the largest says
-                return math.log(max(value, 1e-320)) + part, _method(sums)
+            yield sums, _left(sums, delta)
             if not (slack := _slack(sums)) < _LESS * last:
-                break
+                return  # the rest is rounding
             last = slack
-        return math.inf, ""
 
     def _is_paid(self, sums, epsilon, left):
         """Whether truncation costs no more than was set aside: when adding it costs e^epsilon times as much."""
@@ -226,12 +218,6 @@ def _left(sums, delta):
 
 def _slack(sums):
     return max(rows.slack for rows, _ in sums)
-
-
-def _largest_first(sums, epsilon):
-    """The composed rows of all groups, those first whose delta at `epsilon` seems largest."""
-    laws = [law for _, law in sums]
-    return sorted(laws, key=lambda law: -law.guess(epsilon)) if len(laws) > 1 else laws
 
 
 def _no_bound(reasons):

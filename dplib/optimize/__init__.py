@@ -230,11 +230,11 @@ class _Problem:
 
     def __init__(self, family, objective, batches, noise):
         self.family, self.objective, self.b, self.noise = family, objective, batches, noise
-        self.seen, self.history = {}, []
+        self.history = []
 
     def start_pass(self, x, number):
         """New lines for the encoder at x."""
-        self.seen, self.best = {}, None
+        self.best = None
         self.noise.draw(slopes.gram(self.family.table(x), self.b), number, self.noise.log_sigma)
 
     def value(self, x):
@@ -252,7 +252,6 @@ class _Problem:
         self.noise.log_sigma = log_sigma
         if self.best is None or value < self.best[0]:
             self.best = value, x.copy(), log_sigma, shown
-        self.seen[x.tobytes()] = shown, math.exp(log_sigma)
         return value, gradient
 
     def _computed(self, x):
@@ -265,8 +264,8 @@ class _Problem:
             raise NoBracketError("the error is beyond the range of floats")
         return value, gradient, log_sigma, shown
 
-    def note(self, x):
-        self.history.append(self.seen.get(x.tobytes(), (math.nan, math.nan)))
+    def note(self, _):
+        self.history.append((self.best[3], math.exp(self.best[2])))
 
 
 def _descend(problem, most_steps):

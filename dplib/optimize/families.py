@@ -32,8 +32,6 @@ def make(encoder_family, n, batches, bands=None, buffers=3, start=None):
         if start is None:
             raise ValueError("start must be the first parameters where encoder_family is a function; got None")
         return Custom(encoder_family, n, check.vector("start", start))
-    if not isinstance(encoder_family, str):
-        raise TypeError(f"encoder_family must be one of {NAMES} or a function; got {encoder_family!r}")
     name = check.choice("encoder_family", encoder_family, NAMES)
     if name != "banded_toeplitz" and bands is not None:
         raise ValueError(f"bands must be None for the family {name!r}; got {bands!r}")

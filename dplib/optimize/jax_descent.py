@@ -236,10 +236,6 @@ def _devices(devices):
     jax = load()
     if devices is None:
         return jax.local_devices()
-    if not isinstance(devices, (list, tuple)) or not all(
-        isinstance(device, jax.Device) for device in devices
-    ):
+    if not isinstance(devices, (list, tuple)) or not devices or not all(isinstance(d, jax.Device) for d in devices):
         raise TypeError(f"devices must be a list of JAX devices, or None; got {devices!r}")
-    if not devices:
-        raise ValueError("devices must not be empty")
     return list(devices)
