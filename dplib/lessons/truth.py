@@ -31,7 +31,7 @@ from .._base.validate import Direction
 from ..gaussian import LOG_SQRT_2PI
 from ..matrices import Encoder, Tree
 from ..results import Estimate, UpperEnd
-from ._truth_integrals import Forest, Modes, integrand
+from ._truth_integrals import Forest, Modes, Proposal, integrand
 
 _MOST_MODES = 12
 _MOST_TREE_ROUNDS = 4096
@@ -255,7 +255,7 @@ class _Sampling:
         """(epsilon, proposal): where to sample for this epsilon or, where it is None, for that of delta."""
         known, before = epsilon is not None, None
         pilot = _PILOT if len(pair.slopes) <= 1024 else _PILOT // 2
-        proposal = pair.proposal(epsilon, direction) if known else pair.plain_proposal()
+        proposal = pair.proposal(epsilon, direction) if known else Proposal(pair.dimension)
         for trial in range(10):
             y, log_ratio = proposal.draw([self.seed, 2**32 + trial], pilot)
             average = lambda at: integrand(pair, y, log_ratio, at, direction).mean(axis=0)  # noqa: B023

@@ -200,10 +200,8 @@ class _Descent:
 
 
 def _adam(steps, parameters):
-    try:
-        import optax
-    except ImportError as error:
-        raise ImportError("this function needs Optax: pip install optax") from error
+    import optax
+
     rate = min(_RATE, 2 / math.sqrt(max(parameters, 1)))
     return optax.adam(optax.cosine_decay_schedule(rate, steps))
 

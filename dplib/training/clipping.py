@@ -58,9 +58,7 @@ def clipped_sum(
     size = len(mask)
     if microbatch is None:
         microbatch = _microbatch(params)
-    if microbatch >= size:
-        with jax.default_matmul_precision("float32"):
-            return part(examples, mask)
+    microbatch = min(microbatch, size)
     pieces = -(-size // microbatch)
     pad = pieces * microbatch - size
 

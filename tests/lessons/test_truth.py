@@ -168,7 +168,7 @@ def test_wrong_likelihood_ratios_are_noticed(monkeypatch):
 
 def test_a_hopeless_estimate_is_refused(monkeypatch):
     problem = truth.all_modes(matrices.optimal_counting(3), 3.0, 0.2, **SMALL)
-    monkeypatch.setattr(truth._Sampling, "_tuned", lambda self, pair, *_: (0.0, pair.plain_proposal()))
+    monkeypatch.setattr(truth._Sampling, "_tuned", lambda self, pair, *_: (0.0, truth.Proposal(pair.dimension)))
     with pytest.raises(ArithmeticError, match="too uncertain in the remove direction"):
         problem.epsilon(1e-6)
     monkeypatch.setattr(truth, "integrand", lambda pair, y, *_: np.full((len(y), 3), np.nan))
