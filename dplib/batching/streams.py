@@ -63,6 +63,9 @@ class Batches:
         batch.flags.writeable = False
         return batch
 
+    def __iter__(self):
+        return (self[t] for t in range(self.rounds))
+
     def place(self, t: int) -> int:
         if isinstance(t, (bool, np.bool_)) or not isinstance(t, (int, np.integer)):
             raise TypeError(f"round must be a whole number; got {t!r}")
