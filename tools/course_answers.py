@@ -9,12 +9,35 @@ import math
 import os
 import re
 import traceback
+from fractions import Fraction
+from numbers import Integral, Real
 
 import course_notebooks as course
 import notebook_tools as tools
 
 from dplib.lessons.course import compare
 from dplib.lessons.course.verdicts import verdict
+
+
+def stored(answer):
+    """An answer as JSON holds it. Real numbers keep 12 digits, so that last bits do not change the files.
+
+    Raises WrongKind for what no exercise can ask for, ValueError for a number that is not finite.
+    """
+    answer = compare.plain(answer)
+    if isinstance(answer, list):
+        return [stored(part) for part in answer]
+    if isinstance(answer, (bool, str)):
+        return answer
+    if isinstance(answer, Integral):
+        return int(answer)
+    if isinstance(answer, Fraction):
+        return {"fraction": str(answer)}
+    if not isinstance(answer, Real):
+        raise compare.WrongKind(f"an answer must be a number, a text, True or False, or a sequence of those; got {answer!r}")
+    if not math.isfinite(answer):
+        raise ValueError(f"an answer must be finite; got {answer!r}")
+    return float(f"{float(answer):.12g}")
 
 
 def _run(cell, names, where):
@@ -99,7 +122,7 @@ def _record(exercise, answer):
     if callable(answer) and not record:
         raise ValueError("a function needs arguments in its metadata")
     values = [answer(*given) for given in rules["arguments"]] if record else answer
-    record["right"] = compare.stored(values)
+    record["right"] = stored(values)
     accuracy = {key: rules[key] for key in ("digits", "tolerance") if key in rules}
     real = any(isinstance(part, float) for part in compare.leaves(record["right"]))
     if real != bool(accuracy):
@@ -121,14 +144,14 @@ def _add_mistake(record, exercise, cell, names):
     try:
         values = [wrong(*given) for given in record["arguments"]] if "arguments" in record else wrong
         parts = compare.fitting(record["right"], compare.plain(values))
-        stored = compare.stored(parts)
+        kept = stored(parts)
     except (compare.WrongKind, ValueError) as error:
         raise course.CourseError(f"{name}: mistake {number}: {error}") from None
     if compare.agree(record, record["right"], parts):
         raise course.CourseError(f"{name}: mistake {number} passes the check")
     if any(compare.agree(record, earlier["wrong"], parts) for earlier in record["mistakes"]):
         raise course.CourseError(f"{name}: mistake {number} gives the same answer as another mistake")
-    record["mistakes"].append({"wrong": stored, "hint": hint})
+    record["mistakes"].append({"wrong": kept, "hint": hint})
     if verdict(record, name, wrong) != (False, hint):
         raise course.CourseError(f"{name}: mistake {number} does not give its hint")
 

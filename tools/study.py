@@ -184,7 +184,7 @@ def _samples(setting):
     )
     history = np.asarray(found.history)
     row = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "samples")}
-    row |= {"rmse": float(found.objective), "standard_error": found.objective.standard_error}
+    row |= {"rmse": float(found.objective), "standard_error": found.standard_error}
     row |= {"believed_rmse": float(np.mean(history[-10:, 0])), "noise_multiplier": found.noise_multiplier}
     tables = {"samples": [row]}
     if setting["epsilon"] == 1.0:

@@ -8,6 +8,7 @@ allowed. Checks run before any computation starts.
 from __future__ import annotations
 
 import math
+import operator
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Literal
@@ -26,39 +27,28 @@ def _advice(value):
     return "; write float(...) around it" if scalar and not isinstance(value, np.bool_) else ""
 
 
-def real(name, value, *, above=None, below=None, at_least=None, at_most=None):
-    """A finite real number inside the stated range."""
-    allowed = _range_text("a finite real number", above, below, at_least, at_most)
+def real(name, value, **bounds):
+    """A finite real number inside the stated range: above=, at_least=, below=, at_most=."""
+    kind = "a finite real number"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be {allowed}; got {value!r}{_advice(value)}")
+        raise TypeError(_refusal(name, kind, bounds, value) + _advice(value))
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if (
-        not math.isfinite(number)
-        or (above is not None and not number > above)
-        or (below is not None and not number < below)
-        or (at_least is not None and not number >= at_least)
-        or (at_most is not None and not number <= at_most)
-    ):
-        raise ValueError(f"{name} must be {allowed}; got {value!r}")
+    if not math.isfinite(number) or not _inside(number, bounds):
+        raise ValueError(_refusal(name, kind, bounds, value))
     return number
 
 
 def whole(name, value, *, at_least, at_most=2**53):
     """A whole number; floats are accepted when they are exactly whole."""
-    allowed = _range_text("a whole number", None, None, at_least, at_most)
+    kind, bounds = "a whole number", {"at_least": at_least, "at_most": at_most}
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be {allowed}; got {value!r}{_advice(value)}")
-    if not isinstance(value, Integral):
-        number = float(value)
-        if not math.isfinite(number) or number != math.floor(number):
-            raise ValueError(f"{name} must be {allowed}; got {value!r}")
-    number = int(value)
-    if number < at_least or (at_most is not None and number > at_most):
-        raise ValueError(f"{name} must be {allowed}; got {value!r}")
-    return number
+        raise TypeError(_refusal(name, kind, bounds, value) + _advice(value))
+    if not (isinstance(value, Integral) or float(value).is_integer()) or not _inside(int(value), bounds):
+        raise ValueError(_refusal(name, kind, bounds, value))
+    return int(value)
 
 
 def mu(value):
@@ -66,12 +56,7 @@ def mu(value):
 
 
 def direction(value, *, both=True):
-    allowed = DIRECTIONS if both else DIRECTIONS[:2]
-    if not isinstance(value, str):
-        raise TypeError(f"direction must be one of {allowed}; got {value!r}")
-    if value not in allowed:
-        raise ValueError(f"direction must be one of {allowed}; got {value!r}")
-    return value
+    return choice("direction", value, DIRECTIONS if both else DIRECTIONS[:2])
 
 
 def side(value):
@@ -142,7 +127,7 @@ def probability(name, value):
 
 def vector(name, values, *, at_least=None, at_most=None):
     """A one-dimensional, non-empty array of finite reals in a range."""
-    array = _array(name, values, 1)
+    array = _array(name, values, "a flat list", 1)
     if at_least is not None and np.any(array < at_least):
         raise ValueError(f"{name} must be at least {at_least}; got {float(array[array < at_least][0])!r}")
     if at_most is not None and np.any(array > at_most):
@@ -152,7 +137,7 @@ def vector(name, values, *, at_least=None, at_most=None):
 
 def matrix(name, values):
     """A two-dimensional, non-empty array of finite reals."""
-    return _array(name, values, 2)
+    return _array(name, values, "a rectangular table", 2)
 
 
 def probabilities(name, values, length):
@@ -168,49 +153,42 @@ def probabilities(name, values, length):
 
 def grid(name, values):
     """A scalar or an array of finite reals; returns (float array, was a scalar)."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a number or a regular array; got {values!r}") from error
-    if array.dtype == bool or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
-        raise TypeError(f"{name} must hold real numbers; got {values!r}")
-    array = array.astype(float)
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} must hold finite numbers; got {values!r}")
+    array = _reals(name, values, "a number or a regular array")
     return array, array.ndim == 0
 
 
-def _array(name, values, dimensions):
-    kind = {1: "a flat list", 2: "a rectangular table"}[dimensions]
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} must be {kind} of real numbers; got ragged rows") from error
-    if array.dtype == object or array.dtype == bool or not np.issubdtype(array.dtype, np.number):
-        if array.size == 0:
-            raise ValueError(f"{name} must not be empty")
-        raise TypeError(f"{name} must be {kind} of real numbers; got {values!r}")
-    if np.iscomplexobj(array):
-        raise TypeError(f"{name} must be {kind} of real numbers; got {values!r}")
+def _array(name, values, kind, dimensions):
+    if isinstance(values, (list, tuple)) and not values:
+        raise ValueError(f"{name} must not be empty")
+    array = _reals(name, values, kind)
     if array.size == 0:
         raise ValueError(f"{name} must not be empty")
     if array.ndim != dimensions:
         raise ValueError(f"{name} must be {kind}; got shape {array.shape}")
-    array = array.astype(float)
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} must hold finite numbers; got {float(array[~np.isfinite(array)][0])!r}")
     return array
 
 
-def _range_text(kind, above, below, at_least, at_most):
-    bounds = [
-        f"{words} {bound:g}"
-        for words, bound in (
-            ("above", above),
-            ("at least", at_least),
-            ("below", below),
-            ("at most", at_most),
-        )
-        if bound is not None
-    ]
-    return " ".join([kind, " and ".join(bounds)]).strip()
+def _reals(name, values, kind):
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be {kind} of real numbers; got ragged rows") from error
+    if array.dtype == bool or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
+        raise TypeError(f"{name} must be {kind} of real numbers; got {values!r}")
+    array = array.astype(float)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must hold finite numbers; got {float(array[~np.isfinite(array)].flat[0])!r}")
+    return array
+
+
+_HOLDS = {"above": operator.gt, "at_least": operator.ge, "below": operator.lt, "at_most": operator.le}
+
+
+def _inside(number, bounds):
+    return all(_HOLDS[name](number, bound) for name, bound in bounds.items() if bound is not None)
+
+
+def _refusal(name, kind, bounds, value):
+    given = [(words, bounds[words]) for words in _HOLDS if bounds.get(words) is not None]
+    text = " and ".join(f"{words.replace('_', ' ')} {bound:g}" for words, bound in given)
+    return f"{name} must be {f'{kind} {text}'.strip()}; got {value!r}"

@@ -115,9 +115,6 @@ class _Pair:
         """No loss of this direction exceeds it: R is at least its value without participations."""
         return math.inf if direction == "remove" else -self._rounds * math.log1p(-self._probability)
 
-    def plain_proposal(self):
-        return Proposal(self.dimension)
-
 
 class Modes(_Pair):
     """All 2^n sets of rounds; the modes are sums of the columns of `array`, in units of the noise.

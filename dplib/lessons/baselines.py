@@ -6,10 +6,11 @@ import math
 
 from .. import accounting, gaussian
 from .._base import validate as check
-from .._base.lazy_scipy import optimize
-from ..accounting import chernoff, wide
+from ..accounting import wide
+from ..mechanisms.search import smallest
 from ..results import NoBracketError, UpperEnd
 
+_SLOPE = -10.0  # of the log of the lemma's delta, against log epsilon: where a search begins
 _WIDE = 1e-3  # of log delta_1, relative: a wider bracket is compared with the bounds that always exist
 
 
@@ -52,13 +53,8 @@ def group_lemma(mechanism: object, delta: float, group_size: int, sharpened: boo
     first = accounting.epsilon(composition, max(share, 5e-324)).upper
     if (first == 0 and share > 0) or excess(first) <= 0:
         return UpperEnd(k * first)
-    low, high = _ends(excess, max(_chernoff_root(parts, growth, first, target), first), first)
-    # Where one bound takes over from another the excess jumps: then an end that is near has to do.
-    e, nudge = optimize.brentq(excess, low, high, xtol=1e-300, rtol=1e-11, maxiter=15, disp=False), 1e-12
-    while e < high and excess(e) > 0:  # to the safe side of the root
-        e *= 1 + nudge
-        nudge *= 4
-    return UpperEnd(k * min(e, high))
+    x, _ = smallest(lambda x: excess(math.exp(x)), math.log(max(first, 1e-6)), _SLOPE, 1e-11)
+    return UpperEnd(k * math.exp(x))
 
 
 def _log_delta(parts, e):
@@ -80,22 +76,6 @@ def _log_delta(parts, e):
     return min(*bounds, wide.log_upper(parts, e, "remove"))
 
 
-def _ends(excess, e, first):
-    """Ends between which the excess changes its sign, near e; it is above 0 at `first`."""
-    step = 1e-3 * e + 1e-9
-    if excess(e) > 0:
-        low, high = e, e + step
-        while excess(high) > 0:
-            step *= 4
-            low, high = high, high + step
-        return low, high
-    low, high = max(e - step, first), e
-    while low > first and excess(low) <= 0:
-        step *= 4
-        low, high = max(low - step, first), low
-    return low, high
-
-
 def linear_extrapolation(mechanism: object, delta: float, group_size: int) -> float:
     """k * epsilon_1(delta): a rule of thumb, not a bound in either direction [G-4L].
 
@@ -112,18 +92,3 @@ def _request(mechanism, delta, group_size):
     if getattr(mechanism, "group_size", 1) != 1:
         raise ValueError(f"mechanism must have group_size 1; got {mechanism.group_size!r}")
     return delta, k, mechanism.composition()
-
-
-def _chernoff_root(parts, growth, low, target):
-    """Where the lemma's delta, with Chernoff's bound for delta_1, meets the target: a start, `low` where there is none."""
-    if len(parts) == 1 and parts[0][1] == 1:
-        return low  # one round has a closed form, which costs less
-    try:
-        side = chernoff.Chernoff(parts, "remove")
-        rough = lambda e: growth(e) - target + side.log_delta(e)
-        high = low
-        while rough(high) > 0:
-            low, high = high, 1.6 * high + 1e-9
-        return optimize.brentq(rough, low, high, rtol=1e-6) if high > low else high
-    except NoBracketError:
-        return low

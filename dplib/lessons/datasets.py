@@ -18,12 +18,6 @@ class Dataset:
     test_features: np.ndarray
     test_labels: np.ndarray
 
-    def __repr__(self):
-        shape = self.train_features.shape[1:]
-        return (
-            f"Dataset({len(self.train_labels)} to train, {len(self.test_labels)} to test, features {shape})"
-        )
-
 
 def digits(test_share: float = 0.2, seed: int = 0) -> Dataset:
     """1,797 handwritten digits of 8 x 8 pixels, from scikit-learn: no network is needed.
@@ -32,8 +26,8 @@ def digits(test_share: float = 0.2, seed: int = 0) -> Dataset:
     Features have shape (records, 64) and lie in [-1, 1]: the sixteen grey levels scaled by constants, which costs no privacy.
 
     >>> from dplib.lessons import datasets
-    >>> datasets.digits()
-    Dataset(1438 to train, 359 to test, features (64,))
+    >>> datasets.digits().train_features.shape, datasets.digits().test_features.shape
+    ((1438, 64), (359, 64))
     """
     share = check.real("test_share", test_share, above=0, below=1)
     seed = check.whole("seed", seed, at_least=0)

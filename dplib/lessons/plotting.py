@@ -106,20 +106,14 @@ def figure(rows: int = 1, columns: int = 1, *, height: float | None = None, **ke
     """
     import matplotlib.pyplot as plt
 
-    for name, count in (("rows", rows), ("columns", columns)):
-        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise ValueError(f"{name} must be a whole number >= 1, got {count!r}")
     if height is None:
         height = 0.66 * WIDTH if rows == 1 else 2.3 * rows
-    height = check.real("height", height, above=0)
     return plt.subplots(rows, columns, figsize=(WIDTH, height), **keywords)
 
 
 def curve(index: int) -> dict:
     """Colour and dash pattern of the curve numbered `index`, as keyword arguments of `plot`."""
-    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(CURVES):
-        raise ValueError(f"index must be a whole number from 0 to {len(CURVES) - 1}, got {index!r}")
-    colour, dash = CURVES[index]
+    colour, dash = CURVES[check.whole("index", index, at_least=0, at_most=len(CURVES) - 1)]
     return {"color": colour, "linestyle": dash}
 
 

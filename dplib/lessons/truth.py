@@ -27,12 +27,11 @@ from scipy.special import stdtrit
 
 from .. import gaussian, matrices
 from .._base import validate as check
-from .._base.checkpoints import bar
 from .._base.validate import Direction
 from ..gaussian import LOG_SQRT_2PI
 from ..matrices import Encoder, Tree
 from ..results import Estimate, UpperEnd
-from ._truth_integrals import Forest, Modes, integrand
+from ._truth_integrals import Forest, Modes, Proposal, integrand
 
 _MOST_MODES = 12
 _MOST_TREE_ROUNDS = 4096
@@ -124,15 +123,13 @@ def two_rounds(encoder: Encoder | ArrayLike, noise_multiplier: float, sampling_p
 
 def _small(encoder, noise_multiplier, sampling_probability, most):
     """The encoder's entries without empty columns, and the checked numbers."""
-    columns = getattr(encoder, "columns", 0)
-    array = encoder
-    if callable(getattr(encoder, "entries", None)) and columns <= most:
-        array = encoder.entries()
-    if columns <= most:
-        array = check.matrix("encoder", array)
+    columns = getattr(encoder, "columns", None)
+    if columns is None:
+        array = check.matrix("encoder", encoder)
         columns = array.shape[1]
     if columns > most:
         raise ValueError(f"encoder must have at most {most} columns; got {columns}")
+    array = encoder.entries() if hasattr(encoder, "entries") else array
     if np.any(array < 0):
         raise ValueError(f"encoder must have entries at least 0; got {float(array[array < 0][0])!r}")
     sigma = check.noise_multiplier(noise_multiplier)
@@ -143,13 +140,11 @@ def _small(encoder, noise_multiplier, sampling_probability, most):
 class Truth:
     """A pair whose delta and epsilon are estimated closely; made by the functions of this module.
 
-    method : "all modes", "tree" or "two rounds". mass : after a question that was answered by
-    sampling, for each direction the average likelihood ratio of Q to the proposal; it should be 1.
+    method : "all modes", "tree" or "two rounds".
     """
 
     def __init__(self, method, encoder, noise_multiplier, sampling_probability, make_pair, rule):
         self.method = method
-        self.mass = {}
         self._encoder, self._sigma, self._p = encoder, noise_multiplier, sampling_probability
         self._make_pair, self._rule = make_pair, rule
 
@@ -186,8 +181,7 @@ class Truth:
                 f"noise_multiplier must be at least {UpperEnd(self._sigma * reach / _FARTHEST):.4g} here, so that no mode "
                 f"is more than {_FARTHEST:g} standard deviations away; got {self._sigma!r}"
             )
-        with bar(description=f"{self.method}: {question}", total=len(sides) * self._rule.blocks) as progress:
-            found = [self._rule.side(question, pair, value, side, progress, self.mass) for side in sides]
+        found = [self._rule.side(question, pair, value, side) for side in sides]
         largest = max(found, key=lambda estimate: estimate.value)
         upper = max(estimate.upper for estimate in found)
         return Estimate(largest.value, largest.standard_error, upper, largest.confidence)
@@ -225,7 +219,7 @@ class _Sampling:
         size = min(2 ** int(math.log2(samples / _FEWEST_BLOCKS)), _LARGEST_BLOCK)
         return cls(math.ceil(samples / size), size, seed, confidence)
 
-    def side(self, question, pair, value, direction, progress, mass):
+    def side(self, question, pair, value, direction):
         """The Estimate of one direction."""
         if question == "delta":
             epsilon = value
@@ -234,8 +228,8 @@ class _Sampling:
         else:
             epsilon = None
         epsilon, proposal = self._tuned(pair, direction, epsilon, value)
-        rows = self._run(pair, proposal, epsilon, direction, progress)
-        mass[direction] = self._checked_mass(rows)
+        rows = self._run(pair, proposal, epsilon, direction)
+        self._check_mass(rows)
         average = rows[:, :3].mean(axis=0)
         doubt = 1 / math.sqrt(len(rows)) if pair.dimension else 0.0  # nothing across: exact
         width = float(stdtrit(len(rows) - 1, self.confidence))
@@ -261,7 +255,7 @@ class _Sampling:
         """(epsilon, proposal): where to sample for this epsilon or, where it is None, for that of delta."""
         known, before = epsilon is not None, None
         pilot = _PILOT if len(pair.slopes) <= 1024 else _PILOT // 2
-        proposal = pair.proposal(epsilon, direction) if known else pair.plain_proposal()
+        proposal = pair.proposal(epsilon, direction) if known else Proposal(pair.dimension)
         for trial in range(10):
             y, log_ratio = proposal.draw([self.seed, 2**32 + trial], pilot)
             average = lambda at: integrand(pair, y, log_ratio, at, direction).mean(axis=0)  # noqa: B023
@@ -278,7 +272,7 @@ class _Sampling:
             before = epsilon
         return epsilon, proposal
 
-    def _run(self, pair, proposal, epsilon, direction, progress):
+    def _run(self, pair, proposal, epsilon, direction):
         """One row for each block: the averages of delta, its derivatives and the likelihood ratio."""
         rows = []
         for block in range(self.blocks):
@@ -287,16 +281,14 @@ class _Sampling:
             rows.append(np.append(values.mean(axis=0), np.exp(log_ratio).mean()))
             if not np.all(np.isfinite(rows[-1])):
                 raise ArithmeticError("sampling does not work at such a small noise_multiplier")
-            progress.update(1)
         return np.array(rows)
 
     @staticmethod
-    def _checked_mass(rows):
+    def _check_mass(rows):
         average = float(rows[:, 3].mean())
         error = float(rows[:, 3].std(ddof=1)) / math.sqrt(len(rows))
         if abs(average - 1) > 8 * error + 1e-6:
             raise ArithmeticError(f"the likelihood ratios average to {average:g} +- {error:.1g} instead of 1")
-        return average
 
 
 # ------------------------------------------------------------------ the coordinate across: by quadrature
@@ -305,9 +297,7 @@ class _Sampling:
 class _Quadrature:
     """The trapezoid rule for at most one coordinate: its error falls faster than any power of the step."""
 
-    blocks = 1
-
-    def side(self, question, pair, value, direction, progress, mass):
+    def side(self, question, pair, value, direction):
         """The Estimate of one direction."""
         before, step = None, 1 / 8
         for _ in range(12):
@@ -317,7 +307,6 @@ class _Quadrature:
             else:
                 found = float(average(value)[0]) if value < pair.largest(direction) else 0.0
             if before is not None and abs(found - before) <= 1e-10 * found:
-                progress.update(1)
                 error = abs(found - before) + 1e-9 * found  # crossings are that exact
                 return Estimate(found, error, found + 10 * error, 0.5)
             before, step = found, step / 2

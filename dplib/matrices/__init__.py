@@ -39,11 +39,10 @@ from numpy.typing import ArrayLike
 from .._base import validate as check
 from .encoders import MOST_ROUNDS, Dense, Encoder, SignedDense, Tree
 from .noise import NoiseStream
-from .toeplitz_encoders import BufferedToeplitz, Counting, SignedToeplitz, Toeplitz
+from .toeplitz_encoders import BufferedToeplitz, SignedToeplitz, Toeplitz
 
 __all__ = [
     "BufferedToeplitz",
-    "Counting",
     "Dense",
     "Encoder",
     "NoiseStream",
@@ -80,7 +79,7 @@ def optimal_counting(n: int, bands: int | None = None) -> Toeplitz:
     """The square root of the prefix sums: f(0) = 1, f(k) = f(k - 1) (1 - 1/(2k)) [M-E].
 
     n : rounds, at least 1. bands : None, or the number of coefficients kept, 1 to n (the rest are 0).
-    Without `bands` C C is all ones on and below the diagonal, and C^-1 has a closed form.
+    Without `bands` C C is all ones on and below the diagonal.
 
     >>> import numpy as np
     >>> from dplib import matrices
@@ -90,11 +89,9 @@ def optimal_counting(n: int, bands: int | None = None) -> Toeplitz:
     >>> bool(np.allclose(table @ table, np.tril(np.ones((4, 4)))))
     True
     """
-    whole = Counting(n)
-    bands = whole.n if bands is None else check.whole("bands", bands, at_least=1, at_most=whole.n)
-    if bands == whole.n:
-        return whole
-    return Toeplitz(np.concatenate([whole.coefficients[:bands], np.zeros(whole.n - bands)]))
+    n = check.whole("n", n, at_least=1, at_most=MOST_ROUNDS)
+    bands = n if bands is None else check.whole("bands", bands, at_least=1, at_most=n)
+    return Toeplitz(np.append(np.cumprod(np.append(1.0, 1 - 1 / (2 * np.arange(1.0, bands)))), np.zeros(n - bands)))
 
 
 def buffered_linear_toeplitz(n: int, output_scale: ArrayLike, buffer_decay: ArrayLike) -> BufferedToeplitz:
@@ -164,4 +161,4 @@ def noise_stream(
     shape = check.shape("shape", shape)
     sigma = check.noise_multiplier(noise_multiplier)
     seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
-    return NoiseStream(encoder._recursion(shape), encoder.columns, shape, sigma, seed)
+    return NoiseStream(encoder, shape, sigma, seed)

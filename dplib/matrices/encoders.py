@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validate as check
-from . import noise
 
 MOST_ROUNDS = 2**27
 # Squares and their sums stay within the range of a float.
@@ -170,9 +169,6 @@ class Tree(Encoder):
         ancestor = np.frexp((first ^ second).astype(float))[1]
         return np.where(same_tree, self.height + 1.0 - ancestor, 0.0)
 
-    def _recursion(self, shape):
-        return noise.DyadicSums(self.leaves, shape)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dense(Encoder):
@@ -190,49 +186,40 @@ class Dense(Encoder):
         if np.any(array > LARGEST_ENTRY):
             raise ValueError(f"array must have entries at most 1e+100; got {float(np.max(array))!r}")
         check_size("array", *array.shape)
-        rounds = self._square_rounds(array) if self.row_rounds is None else self._checked_rounds(array)
+        rounds = np.arange(len(array)) if self.row_rounds is None else check.vector("row_rounds", self.row_rounds)
+        self._check_rounds(array, rounds)
         empty = np.flatnonzero(~np.any(array != 0, axis=0))
         if len(empty):
             kind = "other than 0" if self.signed else "above 0"
             raise ValueError(f"array must have an entry {kind} in every column; column {empty[0]} has none")
         object.__setattr__(self, "array", locked(array))
-        object.__setattr__(self, "row_rounds", locked(rounds))
+        object.__setattr__(self, "row_rounds", locked(rounds.astype(int)))
 
-    @staticmethod
-    def _square_rounds(array):
+    def _check_rounds(self, array, rounds):
         rows, columns = array.shape
-        if rows != columns:
-            raise ValueError(
-                f"array must be square; got shape {array.shape} "
-                "(say in row_rounds after which round each row is released)"
-            )
-        above = np.argwhere(np.triu(array, 1))
-        if len(above):
-            i, j = above[0]
-            raise ValueError(f"array must be lower-triangular; got {float(array[i, j])!r} in row {i}, column {j}")
-        if not np.all(np.diag(array) > 0):
-            place = int(np.flatnonzero(np.diag(array) <= 0)[0])
-            raise ValueError(f"array must have a diagonal above 0; got {float(array[place, place])!r} in row {place}")
-        return np.arange(rows)
-
-    def _checked_rounds(self, array):
-        rows, columns = array.shape
-        rounds = check.vector("row_rounds", self.row_rounds, at_least=0, at_most=columns - 1)
+        if self.row_rounds is None:
+            if rows != columns:
+                raise ValueError(
+                    f"array must be square; got shape {array.shape} "
+                    "(say in row_rounds after which round each row is released)"
+                )
+            if not np.all(np.diag(array) > 0):
+                place = int(np.flatnonzero(np.diag(array) <= 0)[0])
+                raise ValueError(f"array must have a diagonal above 0; got {float(array[place, place])!r} in row {place}")
         if len(rounds) != rows:
             raise ValueError(f"row_rounds must have one entry per row ({rows}); got {len(rounds)}")
-        if np.any(rounds != np.floor(rounds)):
-            raise ValueError(f"row_rounds must be whole numbers; got {float(rounds[rounds != np.floor(rounds)][0])!r}")
-        if np.any(np.diff(rounds) < 0):
-            early = rounds[:-1][np.diff(rounds) < 0][0]
-            raise ValueError(f"row_rounds must never decrease; got {early:g} before a smaller one")
+        wrong = (rounds != np.floor(rounds)) | (rounds < 0) | (rounds > columns - 1)
+        if np.any(wrong) or np.any(np.diff(rounds) < 0):
+            raise ValueError(
+                f"row_rounds must be whole numbers from 0 to {columns - 1} that never decrease; got {self.row_rounds!r}"
+            )
         early = np.argwhere((np.arange(columns) > rounds[:, None]) & (array != 0))
         if len(early):
             i, j = early[0]
             raise ValueError(
-                "row_rounds must be at least every round that the row uses; "
+                "array must be lower-triangular, or row_rounds at least every round that the row uses: "
                 f"row {i} uses round {j}, got {rounds[i]:g}"
             )
-        return rounds.astype(int)
 
     @property
     def rows(self) -> int:
@@ -276,11 +263,6 @@ class Dense(Encoder):
     def gram_diagonal(self, lag: int) -> np.ndarray:
         lag = self._lag(lag)
         return np.einsum("ij,ij->j", self.array[:, : self.columns - lag], self.array[:, lag:])
-
-    def _recursion(self, shape):
-        if not self.is_triangular:
-            raise ValueError("encoder must be square and lower-triangular, or a tree, to stream its noise")
-        return noise.DenseSubstitution(self.array, shape)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,109 +1,96 @@
 """Correlated noise in streaming form: what a training loop adds in each round.
 
-A recursion turns the fresh noise z of a round into w = (C^-1 z)_t, the noise to
-add to that round's sum; it knows its encoder's structure and keeps as little of
-the past as that allows. `NoiseStream` draws z, counts rounds, and can stop and go on.
+`plan` reads an encoder and says how its noise is made (a hashable kind, and arrays of numbers); `push` turns the fresh
+noise z of a round into w = (C^-1 z)_t, the noise to add to that round's sum, and keeps as little of the past as the
+structure allows. Both serve NumPy here and JAX in `dplib.training`. `NoiseStream` draws z, counts rounds, and can stop
+and go on.
+
+    form            C                              memory, in rows
+    identity        a multiple of the identity     0
+    buffers         buffered linear Toeplitz       one for each buffer                    [N-BLT]
+    toeplitz        Toeplitz with h bands          h - 1 (all rounds where h = n)
+    dense           any lower triangle             all rounds
+    trees           binary trees (NumPy alone)     log2(leaves) + 2                       [M-tree]
 """
 
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 
 import numpy as np
 
 from .._base import validate as check
 
 
-def _checksum(*arrays):
-    return format(zlib.crc32(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)), "08x")
+@dataclass(frozen=True)
+class Kind:
+    """What a compiled step depends on: the form of the recursion and how many rows it keeps."""
+
+    form: str
+    rows: int
 
 
-class Recursion:
-    """From z to w; `memory` is what it keeps of the past, `name` what it belongs to."""
-
-    def fresh_rows(self, t):
-        """How many rows of z round t takes."""
-        return 1
-
-
-class Substitution(Recursion):
-    """Toeplitz encoder: w_t = (z_t - sum_k c_k w_{t-k}) / c_0. Memory: bands - 1 rows."""
-
-    def __init__(self, coefficients, shape):
-        self.first, later = coefficients[0], coefficients[1:]
-        # A ring: slot (t mod bands - 1) holds w_t; two copies in a row need no index arithmetic.
-        self.twice = np.concatenate([later, later])[::-1].copy()
-        self.memory = np.zeros((len(later), *shape))
-        self.name = f"Toeplitz {_checksum(coefficients)}"
-
-    def step(self, t, z):
-        size = len(self.memory)
-        if not size:
-            return z[0] / self.first
-        # Slot s holds the round (t - s) mod size rounds back, where 0 means size rounds.
-        start = (-t) % size
-        w = (z[0] - np.tensordot(self.twice[start : start + size], self.memory, 1)) / self.first
-        self.memory[t % size] = w
-        return w
-
-
-class DenseSubstitution(Recursion):
-    """Dense lower-triangular encoder. Memory: every past row."""
-
-    def __init__(self, array, shape):
-        self.array = array
-        self.memory = np.zeros((len(array), *shape))
-        self.name = f"dense {_checksum(array)}"
-
-    def step(self, t, z):
-        w = (z[0] - np.tensordot(self.array[t, :t], self.memory[:t], 1)) / self.array[t, t]
-        self.memory[t] = w
-        return w
-
-
-class Buffers(Recursion):
-    """Buffered linear Toeplitz encoder: w = z - scale . s, s <- decay s + w. Memory: one row for each buffer."""
-
-    def __init__(self, scale, decay, shape):
-        self.scale, self.decay = scale, decay.reshape(-1, *(1 for _ in shape))
-        self.memory = np.zeros((len(scale), *shape))
-        self.name = f"buffers {_checksum(scale, decay)}"
-
-    def step(self, _, z):
-        w = z[0] - np.tensordot(self.scale, self.memory, 1)
-        self.memory *= self.decay
-        self.memory += w
-        return w
-
-
-class DyadicSums(Recursion):
-    """Tree encoder: the noise of a prefix sum is the sum over its dyadic nodes. Memory: height + 2 rows.
-
-    The open nodes are the digits of a binary counter: slot h is filled when bit h
-    of the number of rounds is set. w is the difference of two prefix sums in a row.
-    """
-
-    def __init__(self, leaves, shape):
-        self.leaves = leaves
-        self.name = f"trees with {leaves} leaves"
+def plan(encoder):
+    """(Kind, arrays by name) for a square encoder or a tree."""
+    encoder = check.encoder(encoder, signed=True)
+    if hasattr(encoder, "leaves"):
         # One slot for each height, then the finished trees, then the last prefix sum.
-        self.memory = np.zeros((leaves.bit_length() + 1, *shape))
+        return Kind("trees", encoder.leaves.bit_length() + 1), {"leaves": np.array(encoder.leaves)}
+    if not getattr(encoder, "is_triangular", True):
+        raise ValueError("encoder must be square and lower-triangular, or a tree, to stream its noise")
+    coefficients = getattr(encoder, "coefficients", None)
+    if coefficients is None:
+        diagonal = np.diagonal(encoder.array).copy()
+        return Kind("dense", len(diagonal)), {"later": encoder.array - np.diag(diagonal), "first": diagonal}
+    bands = encoder.bands
+    if bands == 1:
+        return Kind("identity", 0), {"first": coefficients[0]}
+    scale = getattr(encoder, "output_scale", None)
+    if scale is not None and len(scale) < bands:
+        return Kind("buffers", len(scale)), {"scale": scale, "decay": encoder.buffer_decay}
+    later = coefficients[1:bands]
+    # Two copies in a row, backwards: the coefficients in the order of a ring that starts anywhere.
+    return Kind("toeplitz", bands - 1), {"first": coefficients[0], "twice": np.concatenate([later, later])[::-1]}
 
-    def fresh_rows(self, t):
-        ends = t % self.leaves + 1
-        return (ends & -ends).bit_length()
 
-    def step(self, t, z):
-        sums, top = self.memory, len(z) - 1
-        sums[:top] = 0.0  # the nodes below the one that is complete now
-        if (t + 1) % self.leaves:
-            sums[top] = z[top]
-        else:
-            sums[-2] += z[top]
-        prefix = sums[:-1].sum(axis=0)
-        w = prefix - sums[-1]
-        sums[-1] = prefix
-        return w
+def push(kind, arrays, memory, t, z):
+    """(w, memory) from the fresh noise z of round t, flat; of trees one row for each new node. NumPy's memory is overwritten."""
+    if kind.form == "trees":
+        return _push_nodes(memory, t % int(arrays["leaves"]) + 1 < arrays["leaves"], z)
+    if kind.form == "identity":
+        return z / arrays["first"], memory
+    if kind.form == "buffers":
+        w = z - arrays["scale"] @ memory
+        return w, arrays["decay"][:, None] * memory + w
+    if kind.form == "toeplitz":
+        # Slot s holds the round (t - s) mod rows rounds back, where 0 means `rows` of them.
+        row = arrays["twice"][(-t) % kind.rows + np.arange(kind.rows)]
+        first, slot = arrays["first"], t % kind.rows
+    else:
+        row, first, slot = arrays["later"][t], arrays["first"][t], t
+    w = (z - row @ memory) / first
+    if not isinstance(memory, np.ndarray):
+        return w, memory.at[slot].set(w)
+    memory[slot] = w
+    return w, memory
+
+
+def _push_nodes(sums, is_open, z):
+    """The noise of a prefix sum is the sum over its dyadic nodes: w is the difference of two prefix sums in a row.
+
+    The open nodes are the digits of a binary counter: slot h is filled when bit h of the number of rounds is set.
+    """
+    top = len(z) - 1
+    sums[:top] = 0.0  # the nodes below the one that is complete now
+    if is_open:
+        sums[top] = z[top]
+    else:
+        sums[-2] += z[top]
+    prefix = sums[:-1].sum(axis=0)
+    w = prefix - sums[-1]
+    sums[-1] = prefix
+    return w, sums
 
 
 class NoiseStream:
@@ -124,10 +111,11 @@ class NoiseStream:
     there with identical numbers.
     """
 
-    def __init__(self, recursion, rounds, shape, noise_multiplier, seed):
-        self._recursion = recursion
+    def __init__(self, encoder, shape, noise_multiplier, seed):
+        self._kind, self._arrays = plan(encoder)
         self._generator = np.random.default_rng(seed)
-        self.rounds = rounds
+        self._memory = np.zeros((self._kind.rows, int(np.prod(shape))))
+        self.rounds = encoder.columns
         self.shape = shape
         self.noise_multiplier = noise_multiplier
         self.round = 0
@@ -139,16 +127,20 @@ class NoiseStream:
         """The noise of the next round, an array of `shape`; StopIteration after the last round."""
         if self.round >= self.rounds:
             raise StopIteration
-        fresh = self._recursion.fresh_rows(self.round)
-        z = self.noise_multiplier * self._generator.standard_normal((fresh, *self.shape))
-        w = self._recursion.step(self.round, z)
+        shape = self.shape
+        if self._kind.form == "trees":
+            ends = self.round % int(self._arrays["leaves"]) + 1
+            shape = ((ends & -ends).bit_length(), *shape)
+        z = self.noise_multiplier * self._generator.standard_normal(shape)
+        z = z.reshape(*shape[: len(shape) - len(self.shape)], -1)
+        w, self._memory = push(self._kind, self._arrays, self._memory, self.round, z)
         self.round += 1
-        return w
+        return w.reshape(self.shape)
 
     @property
     def memory_rows(self) -> int:
         """How many rows of `shape` the state holds."""
-        return len(self._recursion.memory)
+        return self._kind.rows
 
     def state(self) -> dict:
         """Everything that the coming rounds depend on, as copies: plain numbers, text and arrays."""
@@ -156,7 +148,7 @@ class NoiseStream:
             **self._label(),
             "round": self.round,
             "generator": self._generator.bit_generator.state,
-            "memory": self._recursion.memory.copy(),
+            "memory": self._memory.copy(),
         }
 
     def restore(self, state: dict) -> None:
@@ -172,11 +164,12 @@ class NoiseStream:
                 raise ValueError(f"state must belong to a stream with {name} = {mine!r}; got {state[name]!r}")
         self.round = check.whole("state['round']", state["round"], at_least=0, at_most=self.rounds)
         self._generator.bit_generator.state = state["generator"]
-        self._recursion.memory[...] = state["memory"]
+        self._memory = np.array(state["memory"])
 
     def _label(self):
+        numbers = b"".join(np.ascontiguousarray(array).tobytes() for array in self._arrays.values())
         return {
-            "encoder": self._recursion.name,
+            "encoder": f"{self._kind.form} {zlib.crc32(numbers):08x}",
             "rounds": self.rounds,
             "shape": self.shape,
             "noise_multiplier": self.noise_multiplier,

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from .._base import validate as check
 from .._base.lazy_scipy import linalg
-from . import noise
 from .encoders import LARGEST_ENTRY, MOST_ROUNDS, Encoder, check_size, finite, locked, right_side
 
 # Up to here a Toeplitz system is solved by substitution; beyond, by an inverse series.
@@ -73,7 +72,7 @@ class Toeplitz(Encoder):
         x, shape = right_side("x", x, self.columns)
         if self.bands <= _FEW_BANDS:
             return _few_bands(self.coefficients[: self.bands], x).reshape(shape)
-        return _convolve(self.coefficients, x).reshape(shape)
+        return convolve(self.coefficients, x).reshape(shape)
 
     def solve(self, y: ArrayLike) -> np.ndarray:
         y, shape = right_side("y", y, self.rows)
@@ -86,17 +85,14 @@ class Toeplitz(Encoder):
                 f"encoder must have a condition number of at most {_WORST_CONDITION:g} to be solved beyond "
                 f"{_SUBSTITUTION} rounds and {_FEW_BANDS} bands; got {condition:.3g}"
             )
-        x = _convolve(inverse, y)
-        x += _convolve(inverse, y - _convolve(self.coefficients, x))
+        x = convolve(inverse, y)
+        x += convolve(inverse, y - convolve(self.coefficients, x))
         return x.reshape(shape)
 
     def gram_diagonal(self, lag: int) -> np.ndarray:
         """Inner products of columns i and i + lag, for i = 0 .. n - 1 - lag; time O(n)."""
         c, lag = self.coefficients, self._lag(lag)
         return np.cumsum(c[: len(c) - lag] * c[lag:])[::-1]
-
-    def _recursion(self, shape):
-        return noise.Substitution(self.coefficients[: self.bands], shape)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,35 +104,11 @@ class SignedToeplitz(Toeplitz):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counting(Toeplitz):
-    """The square root of the prefix sums, C C = A, for n rounds [M-E]; made by `optimal_counting`."""
-
-    n: int
-    coefficients: np.ndarray = field(init=False)
-
-    def __post_init__(self):
-        n = check.whole("n", self.n, at_least=1, at_most=MOST_ROUNDS)
-        object.__setattr__(self, "n", n)
-        object.__setattr__(self, "coefficients", locked(np.cumprod(np.concatenate([[1.0], 1 - 1 / (2 * np.arange(1, n))]))))
-
-    @cached_property
-    def inverse_coefficients(self) -> np.ndarray:
-        k = np.arange(1, self.n)
-        return locked(np.cumprod(np.concatenate([[1.0], (2 * k - 3) / (2 * k)])))
-
-    @property
-    def prefix_coefficients(self) -> np.ndarray:
-        return self.coefficients  # A C^-1 = C
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class BufferedToeplitz(Toeplitz):
     """First column 1, then sum_k output_scale[k] buffer_decay[k]^(i-1) [N-BLT].
 
-    Parameters as for `buffered_linear_toeplitz`, which makes it. `multiply` and `solve`
-    take time n * buffers and need no other row than the present one: the buffers are
-    the whole state. The inverse is of the same form, with `inverse_scale`, at most 0,
-    and `inverse_decay`.
+    Parameters as for `buffered_linear_toeplitz`, which makes it. The inverse is of the same form, with `inverse_scale`,
+    at most 0, and `inverse_decay`.
     """
 
     n: int
@@ -178,17 +150,6 @@ class BufferedToeplitz(Toeplitz):
     def inverse_coefficients(self) -> np.ndarray:
         return locked(finite(_buffered_column(self.columns, *self._inverse)))
 
-    def multiply(self, x: ArrayLike) -> np.ndarray:
-        x, shape = right_side("x", x, self.columns)
-        return _run_buffers(self.output_scale, self.buffer_decay, x).reshape(shape)
-
-    def solve(self, y: ArrayLike) -> np.ndarray:
-        y, shape = right_side("y", y, self.rows)
-        return finite(_run_buffers(self.inverse_scale, self.inverse_decay, y)).reshape(shape)
-
-    def _recursion(self, shape):
-        return noise.Buffers(self.output_scale, self.buffer_decay, shape)
-
 
 # --- helpers -------------------------------------------------------------------------------------------
 
@@ -201,11 +162,21 @@ def _few_bands(coefficients, x):
     return result
 
 
-def _convolve(column, x):
-    """Lower-triangular Toeplitz product by FFT; error about 1e-16 ||column||_2 ||x||_2."""
+def convolve(column, x, xp=np):
+    """Lower-triangular Toeplitz product by FFT, down the first axis; error about 1e-16 ||column||_2 ||x||_2. xp : NumPy or JAX's."""
     size = 1 << (2 * len(column) - 1).bit_length()
-    transform = np.fft.rfft(column, size)[:, None] * np.fft.rfft(x, size, axis=0)
-    return np.fft.irfft(transform, size, axis=0)[: len(column)]
+    transform = xp.fft.rfft(column, size).reshape(-1, *(1 for _ in x.shape[1:]))
+    return xp.fft.irfft(transform * xp.fft.rfft(x, size, axis=0), size, axis=0)[: len(column)]
+
+
+def reciprocal(column, inverse, xp=np):
+    """The power series 1 / column from its first coefficients: Newton steps, each of which doubles their number."""
+    while len(inverse) < len(column):
+        known, wanted = len(inverse), min(2 * len(inverse), len(column))
+        padded = xp.append(inverse, xp.zeros(wanted - known))
+        excess = xp.where(np.arange(wanted) < known, 0.0, convolve(column[:wanted], padded, xp))
+        inverse = xp.append(inverse, -convolve(padded, excess, xp)[known:])
+    return inverse
 
 
 def _substitute(coefficients, y):
@@ -219,19 +190,11 @@ def _substitute(coefficients, y):
 
 
 def _inverse_series(column, bands):
-    """Reciprocal power series: substitution first, then Newton steps that double its length."""
+    """Reciprocal power series: substitution first, then Newton steps."""
     n = len(column)
-    if bands <= _FEW_BANDS or n <= _SUBSTITUTION:
-        return _substitute(column[:bands], np.eye(n, 1))[:, 0]
-    inverse = _substitute(column[: min(bands, _SUBSTITUTION)], np.eye(_SUBSTITUTION, 1))[:, 0]
-    while len(inverse) < n:
-        known, wanted = len(inverse), min(2 * len(inverse), n)
-        padded = np.concatenate([inverse, np.zeros(wanted - known)])[:, None]
-        with np.errstate(over="ignore", invalid="ignore"):  # only where the inverse grows; its caller looks
-            excess = _convolve(column[:wanted], padded)
-            excess[:known] = 0.0
-            inverse = np.concatenate([inverse, -_convolve(padded[:, 0], excess)[known:, 0]])
-    return inverse
+    known = n if bands <= _FEW_BANDS else min(n, _SUBSTITUTION)
+    with np.errstate(over="ignore", invalid="ignore"):  # only where the inverse grows; its caller looks
+        return reciprocal(column, _substitute(column[: min(bands, known)], np.eye(known, 1))[:, 0])
 
 
 def _buffered_column(n, scale, decay):
@@ -240,13 +203,3 @@ def _buffered_column(n, scale, decay):
     with np.errstate(over="ignore"):  # only an inverse can grow, and its caller looks
         column[1:] = sum(s * d ** np.arange(n - 1.0) for s, d in zip(scale, decay))
     return column
-
-
-def _run_buffers(scale, decay, x):
-    """x_t + sum_k scale_k s_k with s_k <- decay_k s_k + x_t: one bidiagonal system for each buffer."""
-    result = x.copy()
-    for weight, rate in zip(scale, decay):
-        sums = _substitute(np.array([1.0, -rate]), x)
-        with np.errstate(over="ignore", invalid="ignore"):
-            result[1:] += weight * sums[:-1]
-    return result

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from functools import partial
 from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import accounting, gaussian
-from .._base import checkpoints
 from .._base import validate as check
 from .._base.validate import Direction
 from ..accounting import chernoff, renyi
 from ..mixtures import EPS
 from ..results import NoBracketError, UpperEnd
 from . import BallsInBins, MatrixMechanism, PoissonDPSGD, balls_in_bins
+from .search import FARTHEST, smallest
 
 METHODS = ("auto", "renyi")
 Named = TypeVar("Named")  # any mechanism: its own class comes back
 _TOLERANCE = 3e-9
 _BOUND_TOLERANCE = 1e-4  # where epsilon itself is but an upper bound
-_STEP_DOWN, _MOST_STEPS_DOWN = 8e-4, 60
-_ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # of a rough Renyi bound
-_STEPS, _FARTHEST = 6, 5e-4  # in log noise, from what delta asks for to what epsilon does
-_BLURRED = 0.2
+_STEPS = 6  # in log noise, from what delta asks for to what epsilon does
 _USUAL_SLOPE = 1.4  # of log epsilon against log noise, about
+_STEEP = -10.0  # of log delta against it
 
 
 def calibrate(
@@ -129,15 +126,15 @@ def effective_noise(
         _Solver(PoissonDPSGD(1.0, float(rate), steps), epsilon, delta, direction, "auto", tolerance)
         for rate in rates.ravel()[order]
     ]
-    known: list = []
-    slope = None
-    for solver in solvers:
-        q = solver.mechanism.sampling_probability
-        start = _extrapolated(known[-3:], math.log(q)) if len(known) > 1 else None
-        solution, slope = solver.log_noise(start, slope)
-        known.append((math.log(q), solution))
+    places, solutions = [math.log(solver.mechanism.sampling_probability) for solver in solvers], []
+    start = slope = None
+    for i, solver in enumerate(solvers):
+        start, slope = solver.log_noise(start, slope)
+        solutions.append(start)
+        if 0 < i < len(solvers) - 1 and places[i] < places[i - 1]:  # on along the line through the last two
+            start += (start - solutions[i - 1]) * min((places[i] - places[i + 1]) / (places[i - 1] - places[i]), 1.5)
     noise = np.empty(rates.size)
-    noise[order] = np.exp([solution for _, solution in known]) / rates.ravel()[order]
+    noise[order] = np.exp(solutions) / rates.ravel()[order]
     return float(noise[0]) if scalar else noise.reshape(rates.shape)
 
 
@@ -146,15 +143,6 @@ def _no_noise(epsilon, delta):
         "epsilon and delta must not be met by every noise multiplier: no noise is needed for "
         f"epsilon={epsilon!r}, delta={delta!r}"
     )
-
-
-def _extrapolated(known, x):
-    """Value at x of the polynomial through the last known points; None where it is no guide."""
-    places, values = zip(*known)
-    reach = min(1.5 * abs(places[-1] - places[-2]), 1.0)
-    if len(set(places)) < len(places) or abs(x - places[-1]) > reach:
-        return None
-    return float(np.polyval(np.polyfit(places, values, len(places) - 1), x))
 
 
 class _Solver:
@@ -186,17 +174,18 @@ class _Solver:
 
     def log_noise(self, start=None, slope=None):
         """(log of the smallest noise multiplier, last slope of log delta); both arguments are guesses."""
-        guess = self._guess() if start is None else start
-        return _smallest(self.excess, guess, slope or self._slope(guess), self.tolerance, lambda: self.blur)
+        if start is None:
+            start, slope = self._guess()
+        return smallest(self.excess, start, slope, self.tolerance, lambda: self.blur)
 
     def met_by_epsilon(self, log_noise, direction):
         """The mechanism with this noise, or a little more where its `epsilon` at delta has a wider bracket than its `delta`."""
         found, moved = self.at(log_noise), 0.0
         for _ in range(_STEPS):
             spent = found.epsilon(self.delta, direction, self.method).upper
-            if spent <= self.epsilon * (1 + 1e-9) or self.epsilon == 0 or moved >= _FARTHEST:
+            if spent <= self.epsilon * (1 + 1e-9) or self.epsilon == 0 or moved >= FARTHEST:
                 break
-            moved = min(moved + max(spent / self.epsilon - 1, 1e-9), _FARTHEST)
+            moved = min(moved + max(spent / self.epsilon - 1, 1e-9), FARTHEST)
             found = self.at(log_noise + moved)
         return found
 
@@ -214,98 +203,21 @@ class _Solver:
         value = math.log(bracket.upper) - self.target
         return min(value, 0.0) if bracket.upper <= self.delta else max(value, EPS)
 
-    def _renyi(self, parts):
-        """Excess of the Renyi bound at a few orders, no more than needed: an upper bound that always exists."""
-        curve, best, epsilon = renyi.composition_curve(parts, self.side), math.inf, self.epsilon
-        # With a small divergence the bound is about -order * epsilon.
-        first = 1 - 1.5 * self.target / epsilon if epsilon > 0 and self.target < 0 else _ORDERS[0]
-        for order in (min(max(first, 1.25), 1e5), *_ORDERS):
-            best = min(best, renyi.log_delta(curve, epsilon, orders=[order])[0])
-            if best <= self.target:
-                break
-        return best - self.target
-
     # -- where to start
 
     def _rough(self, log_noise):
-        """Rough excess: no certificate. Rare draws add up; others obey the Chernoff bound."""
-        parts = self._parts(log_noise)
-        if self.method == "renyi":
-            # Where the exact delta needs no noise at all, this bound still does.
-            return max(self._renyi(parts), -1e6)
-        taken = sum(rounds * (1 - float(np.exp(min(m.log_floor, 0.0)))) for m, rounds in parts)
-        if self.side == "remove" and len(parts) == 1 and taken < 5:
-            [(mixture, rounds)] = parts
-            value = float(mixture.log_hockey_stick(np.array([self.epsilon]), self.side)[0]) + math.log(rounds)
-        else:
-            value = chernoff.Chernoff(parts, self.side).log_delta(self.epsilon)
-        return max(value, -1e6) - self.target
+        """Rough excess, by the Chernoff bound: no certificate."""
+        return max(chernoff.Chernoff(self._parts(log_noise), self.side).log_delta(self.epsilon), -1e6) - self.target
 
     def _guess(self):
-        try:
-            return _rough_root(self._rough)
-        except NoBracketError:
-            return math.log(self.mechanism.noise_multiplier)
-
-    def _slope(self, log_noise):
-        """d log delta / d log noise, roughly."""
-        try:
-            change = self._rough(log_noise + 0.01) - self._rough(log_noise - 0.01)
-        except NoBracketError:
-            return -10.0
-        return min(change / 0.02, -1.0)
-
-
-def _rough_root(rough):
-    """x with rough(x) near 0, to a thousandth; rough decreases in x."""
-    low = high = 0.0
-    step = 1.0
-    while rough(high) > 0:
-        low, high, step = high, high + step, 2 * step
-    step = 1.0
-    while low == high or rough(low) <= 0:
-        low, high, step = low - step, low, 2 * step
-    low_value, high_value = rough(low), rough(high)
-    for _ in range(40):
-        x = low + (high - low) * min(max(low_value / (low_value - high_value), 0.1), 0.9)
-        value = rough(x)
-        if value > 0:
-            low, low_value = x, value
-        else:
-            high, high_value = x, value
-        if high - low < 1e-3 or abs(value) < 1e-3:
-            break
-    return x
-
-
-def _smallest(excess, x, slope, tolerance, blur=lambda: 0.0):
-    """(least x to `tolerance`, on the safe side, with excess(x) <= 0; last slope); excess decreases.
-
-    blur : function without arguments, how uncertain the last excess was: nearer than that no search need go.
-    """
-    low, high = -math.inf, math.inf
-    last_x = last_value = math.nan
-    for _ in range(200):
-        value = excess(x)
-        if value > 0:
-            low = x
-        else:
-            high = x
-        if high - low <= max(tolerance, min(_BLURRED * blur() / -slope, _FARTHEST)):
-            break
-        # Closer than this, rounding of the bracket would spoil the secant's slope.
-        if abs(x - last_x) > min(30 * tolerance, 3e-3) and math.isfinite(value - last_value):
-            secant = (value - last_value) / (x - last_x)
-            slope = secant if secant < 0 else slope
-        last_x, last_value = x, value
-        move = min(max(-value / slope, -1.0), 1.0)
-        # Beyond the root, so that both sides close in.
-        new = x + move + math.copysign(0.4 * tolerance, move)
-        if not low < new < high:
-            # 0.45 rather than a half: the safe side is the one that is kept.
-            new = low + 0.45 * (high - low) if math.isfinite(high - low) else x + math.copysign(1.0, move)
-        x = new
-    return high, slope
+        """(log noise, slope of log delta against it) where the rough excess is near 0."""
+        # Where the exact delta needs no noise at all, Renyi's bound still does.
+        if self.method != "renyi":
+            try:
+                return smallest(self._rough, 0.0, _STEEP, 1e-3)
+            except NoBracketError:
+                pass
+        return math.log(self.mechanism.noise_multiplier), _STEEP
 
 
 # ------------------------------------------------------- where epsilon is but an upper bound
@@ -314,21 +226,14 @@ def _smallest(excess, x, slope, tolerance, blur=lambda: 0.0):
 def _calibrated_bound(mechanism, epsilon, delta, direction):
     """The `MatrixMechanism` with the smallest noise whose upper bound on epsilon meets the target."""
     norm = float(np.max(mechanism.encoder.column_norms()))
-    # Without noise the loss is infinite for whoever takes part; added, it is that of never taking part.
-    columns = -(-mechanism.encoder.columns // mechanism.min_separation)
-    rate = mechanism.min_separation * mechanism.sampling_probability
-    log_none = columns * math.log1p(-rate) if rate < 1 else -math.inf
-    if mechanism.tail_bound == "best" and -math.expm1(min(log_none + (epsilon if direction == "add" else 0.0), 0.0)) <= delta:
-        raise _no_noise(epsilon, delta)
-    at = lambda candidate, x: dataclasses.replace(candidate, noise_multiplier=UpperEnd(math.exp(x)))
+    at = lambda x: dataclasses.replace(mechanism, noise_multiplier=UpperEnd(math.exp(x)))
 
-    def excess(x, candidate):
+    def excess(x):
         """log of the bound over the target (its sign where a logarithm is infinite)."""
         if x < math.log(1e-9 * norm):
             raise _no_noise(epsilon, delta)
-        progress.update(1)
         try:
-            found = at(candidate, x).epsilon(delta, direction).upper
+            found = at(x).epsilon(delta, direction).upper
         except NoBracketError:
             # Too little noise for any bound; but where more does not help either, that is the answer.
             if x > math.log(1e9 * norm):
@@ -338,29 +243,6 @@ def _calibrated_bound(mechanism, epsilon, delta, direction):
             return 1.0 if found > epsilon else -1.0
         return math.log(found / epsilon)
 
-    with checkpoints.bar(description="calibration", total=12) as progress:
-        # Start at one participation without sampling.
-        x = _nearby(partial(excess, candidate=mechanism), math.log(norm / gaussian.calibrate(epsilon, delta)))
-        # With one tail bound and one share, epsilon is smooth.
-        fixed = at(mechanism, x).with_best_tail(delta, direction)
-        x, _ = _smallest(partial(excess, candidate=fixed), x, -_USUAL_SLOPE, 0.9 * _BOUND_TOLERANCE)
-        # Another candidate may need less; at the end they all count.
-        for _ in range(_MOST_STEPS_DOWN):
-            if excess(x, mechanism) > 0 or excess(x - _STEP_DOWN, mechanism) > 0:
-                break
-            x -= _STEP_DOWN
-        while excess(x, mechanism) > 0:
-            x += _BOUND_TOLERANCE
-    return at(mechanism, x)
-
-
-def _nearby(excess, x):
-    """A place with excess(x) within 0.05 of 0, or close above the root; excess decreases."""
-    reach, last = 1.0, 0.0
-    while True:
-        value = excess(x)
-        if value * last < 0:
-            reach /= 2
-        if abs(value) < 0.05 or (value <= 0 and reach < 0.05):
-            return x
-        x, last = x + min(max(value / _USUAL_SLOPE, -reach), reach), value
+    # Start at one participation without sampling.
+    start = math.log(norm / gaussian.calibrate(epsilon, delta))
+    return at(smallest(excess, start, -_USUAL_SLOPE, 0.9 * _BOUND_TOLERANCE)[0])

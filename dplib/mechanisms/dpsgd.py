@@ -27,7 +27,6 @@ class _Mechanism:
         "contour", "lattice", or "renyi" (an UpperBound instead of a Bracket).
         Raises ValueError or TypeError on bad input, NoBracketError where no useful bracket can be computed.
         """
-        accounting.check_request(direction, method, epsilon=epsilon)
         return accounting.delta(self.composition(), epsilon, direction, method)
 
     def epsilon(
@@ -37,7 +36,6 @@ class _Mechanism:
 
         Arguments and errors as for `delta`.
         """
-        accounting.check_request(direction, method, delta=delta)
         return accounting.epsilon(self.composition(), delta, direction, method)
 
 

@@ -6,8 +6,8 @@ whose epsilon is that one, found by a search over delta_1; so both questions hav
 epsilon(delta(epsilon)) is epsilon again, to 1e-6. Beside them stand the bounds that only count
 participations [M-few], [M-once], which need neither.
 
-Budget: for each candidate one composition for an epsilon and at most `_STEPS` for a delta; up to `_FINER` times
-as many in the add direction at a large epsilon.
+Budget: for each candidate one composition for an epsilon, and about five for a delta; up to `_FINER` times as many in
+the add direction at a large epsilon.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .. import conditional
 from ..conditional import compose
 from ..conditional.few import Few
 from ..results import NoBracketError, UpperBound
+from .search import smallest
 
 # Shares of delta for the bad event: the published half, and those from which "best" chooses.
 _PUBLISHED_SHARE = 0.5
@@ -31,10 +32,10 @@ _FINER, _FINEST = 4, 1e-300  # attempts to pay for truncation, each ten thousand
 # e^epsilon beyond this leaves the range in which truncation can be paid for.
 LARGEST_EPSILON = 300.0
 _RAREST = 1e-250  # the least probability that a search gives the bad event
-_STEPS, _SECOND_STEPS = 6, 3  # of a search for delta_1, and of one beside a candidate that is known
 _TINY = 1e-100  # a delta below it is not searched further
-_DEEP = -12.0  # log of the rows' delta over their part of delta below which it may be nothing but what is cut
-_ENOUGH, _FAR_OUT = 1e-3, 2e-4  # of log delta, above its least; and as a share of it
+_LARGEST_DELTA = 1 - 1e-9  # where a search begins that knows nothing
+_CHOICES = 3  # of a candidate, each at the delta of the one before
+_ENOUGH, _REACH = 1e-3, 30.0  # of log delta, above its least; the longest step of a search
 FEW = "few"
 
 
@@ -92,45 +93,31 @@ class Bounds:
         return self.mechanism.tail_share or (_PUBLISHED_SHARE if name == "published" else _FIRST_SHARE)
 
     def delta(self, epsilon):
-        """The UpperBound of the smallest delta."""
-        found, reasons, guess = [], {}, (1.0, "no bound below one")
-        try:
-            guess = self.few.delta(epsilon, self.direction)
-        except NoBracketError:
-            pass
-        for name in self.names:
-            if name == FEW:
-                found.append((UpperBound(*guess), FEW, None))
-                continue
-            limit = min((bound.upper for bound, _, _ in found), default=None)
-            if limit is not None and limit < _TINY:
+        """The UpperBound of the smallest delta: that of the candidate whose epsilon there is the smallest."""
+        best = UpperBound(1.0, "no bound below one")
+        if FEW in self.names:
+            try:
+                best = UpperBound(*self.few.delta(epsilon, self.direction))
+            except NoBracketError:
+                pass
+        if self.names == [FEW]:
+            return best
+        for _ in range(_CHOICES):
+            if best.upper < _TINY:
                 break
             try:
-                bound = self.tails.delta(name, self._share(name), epsilon, limit, guess[0])
-            except NoBracketError as error:
-                reasons.setdefault(str(error), []).append(name)
-                continue
-            if bound is not None:
-                found.append((bound, name, self._share(name)))
-                if "no tail" in bound.method:
-                    break  # all tail bounds are one
-        if not found:
-            raise _no_bound(reasons)
-        best = min(found, key=_upper_end)
-        bound, name, _ = best
-        if name in (FEW, "published") or self.mechanism.tail_share is not None or "no tail" in bound.method:
-            return bound
-        try:
-            share = _LARGER_SHARE if epsilon > _LARGE_EPSILON else _SMALLER_SHARE
-            other = self.tails.delta(name, share, epsilon, bound.upper, bound.upper, _SECOND_STEPS)
-        except NoBracketError:
-            return bound
-        if other is None or other.upper > bound.upper * (1 - _ENOUGH):
-            return bound
-        # It is only asked for an epsilon if it is the second choice there.
-        if self.epsilon(other.upper)[0].upper <= epsilon * (1 + 1e-6):
-            return other
-        return bound
+                found, name, share = self.epsilon(min(best.upper, _LARGEST_DELTA))
+                if name == FEW or found.upper > epsilon * (1 - 1e-9) > 0:
+                    break
+                other = self.tails.delta(name, share, epsilon, min(best.upper, _LARGEST_DELTA))
+            except NoBracketError:
+                if self.names[0] != FEW and best.upper == 1:
+                    raise
+                break
+            if other.upper > best.upper * (1 - _ENOUGH):
+                break
+            best = other
+        return best
 
 
 class Tails:
@@ -142,97 +129,58 @@ class Tails:
 
     def epsilon(self, name, share, delta, limit=math.inf):
         """The UpperBound of a candidate; None where it is clearly above `limit`."""
-        ceiling, last = min(_CLOSE * limit, LARGEST_EPSILON), math.inf
-        for finer in range(_FINER):
-            sums = self._composed(name, share, delta, finer)
-            left = _left(sums, delta)
-            laws = _largest_first(sums, ceiling)
-            if limit < math.inf and laws[0].is_hopeless(ceiling, left):
+        ceiling = min(_CLOSE * limit, LARGEST_EPSILON)
+        for sums, left in self._attempts(name, share, delta):
+            laws = [law for _, law in sums]
+            if limit < math.inf and any(law.is_hopeless(ceiling, left) for law in laws):
                 return None
-            value = laws[0].epsilon(left)
-            for law in laws[1:]:
-                if value <= ceiling and law.delta(value) > left:
-                    value = max(value, law.epsilon(left))
+            value = max(law.epsilon(left) for law in laws)
             if value > LARGEST_EPSILON:
                 raise conditional.void()
             if value > ceiling:
                 return None
             if self._is_paid(sums, value, left):
                 return UpperBound(value, _method(sums))
-            if not (slack := _slack(sums)) < _LESS * last:
-                break  # the rest is rounding
-            last = slack
         raise NoBracketError("the truncation of the row laws cannot be made small enough at so large an epsilon")
 
-    def delta(self, name, share, epsilon, limit, guess, steps=_STEPS):
-        """The smallest delta at which a candidate's epsilon is at most `epsilon`; None where it is above `limit`.
-
-        Off by at most `_ENOUGH`, unless the steps are used up. guess : where to start.
-        """
+    def delta(self, name, share, epsilon, start):
+        """The smallest delta, to `_ENOUGH` of it, up to `start`, at which a candidate's epsilon is at most `epsilon`."""
         if epsilon > LARGEST_EPSILON:
             raise NoBracketError(f"epsilon above {LARGEST_EPSILON:g} is no guarantee worth a bound")
-        low, high = math.log(_RAREST), math.log(limit if limit is not None else 1.0)
-        x, best, failure = min(max(math.log(max(guess, 1e-300)), low), high), None, None
-        last, above, below = 0.0, None, None  # gaps at the ends, where they are known
-        for _ in range(steps):
+        methods = {}
+
+        def excess(x):
+            if x > math.log(start):
+                raise NoBracketError(f"the {name} tail bound has no delta below {start:g} at epsilon = {epsilon:g}")
+            if x < math.log(_RAREST):
+                return math.inf
             try:
-                goal, method = self._goal(name, share, epsilon, math.exp(x))
-            except NoBracketError as error:
-                # Perhaps a less rare bad event helps.
-                goal, failure = math.inf, error
-            gap = goal - x
-            if gap > 0:
-                if x >= high:
-                    break
-                low, below = x, gap
-                above = above / 2 if last > 0 and above is not None else above
-            else:
-                below = below / 2 if last < 0 and below is not None else below
-                high, above, best = x, gap, UpperBound(min(math.exp(x), 1.0), method)
-                if -gap <= max(_ENOUGH, -_FAR_OUT * x) or x <= low:
-                    break
-                if gap > _DEEP and below is None:
-                    # The smaller delta_1, the larger the delta of the rows.
-                    low = max(low, goal)
-            if high - low <= 0.3 * _ENOUGH:
-                break
-            last = gap  # an end that stays twice counts half (Illinois)
-            if gap < _DEEP and below is None:
-                guess = self._guess(name, share, epsilon, math.exp(x))
-                x = max(min(guess, x + gap) if math.isfinite(guess) else x + 2 * gap, low)
-            elif math.isfinite(gap) and "no tail" in method:
-                x = goal + 1e-7  # the rows are the same at every delta
-            else:
-                x = _between(low, high, below, above)
-        if best is None and limit is None:
-            if failure is not None:
-                raise failure
-            return UpperBound(1.0, "no bound below one")
-        return best
+                goal, methods[x] = self._goal(name, share, epsilon, math.exp(x))
+            except NoBracketError:
+                return math.inf  # perhaps a less rare bad event helps
+            return goal - x
+
+        x, _ = smallest(excess, math.log(start), -1.5, _ENOUGH, reach=_REACH, enough=_ENOUGH)
+        return UpperBound(min(math.exp(x), 1.0), methods[x])
 
     def _goal(self, name, share, epsilon, delta):
         """(log of the delta of which the rows at `delta` would use up their part, how)."""
+        for sums, left in self._attempts(name, share, delta):
+            if self._is_paid(sums, epsilon, left):
+                # Its part of delta; all of it where the past reveals nothing.
+                value = max(law.delta(epsilon) for _, law in sums)
+                return math.log(max(value, 1e-320)) + math.log(delta / left) + 1e-9, _method(sums)
+        return math.inf, ""
+
+    def _attempts(self, name, share, delta):
+        """(rows with their compositions, what they leave of delta), with ever finer truncation while that helps."""
         last = math.inf
         for finer in range(_FINER):
             sums = self._composed(name, share, delta, finer)
-            left = _left(sums, delta)
-            if self._is_paid(sums, epsilon, left):
-                # Its part of delta; all of it where the past reveals nothing.
-                part, value = math.log(delta / left) + 1e-9, 0.0
-                for law in _largest_first(sums, epsilon):
-                    value = max(value, law.delta(epsilon))
-                    if value > left:
-                        break  # a larger delta is needed: how much larger, the largest says
-                return math.log(max(value, 1e-320)) + part, _method(sums)
+            yield sums, _left(sums, delta)
             if not (slack := _slack(sums)) < _LESS * last:
-                break
+                return  # the rest is rounding
             last = slack
-        return math.inf, ""
-
-    def _guess(self, name, share, epsilon, delta):
-        """`_goal` without what the compositions cut."""
-        return max(law.guess(epsilon) for _, law in self._composed(name, share, delta, 0)) - math.log1p(-share)
-
 
     def _is_paid(self, sums, epsilon, left):
         """Whether truncation costs no more than was set aside: when adding it costs e^epsilon times as much."""
@@ -270,28 +218,6 @@ def _left(sums, delta):
 
 def _slack(sums):
     return max(rows.slack for rows, _ in sums)
-
-
-def _largest_first(sums, epsilon):
-    """The composed rows of all groups, those first whose delta at `epsilon` seems largest."""
-    laws = [law for _, law in sums]
-    return sorted(laws, key=lambda law: -law.guess(epsilon)) if len(laws) > 1 else laws
-
-
-def _between(low, high, below, above):
-    """A number in (low, high), near the root of a decreasing function with these values at the ends, None if unknown."""
-    if above is None:
-        new = 0.5 * (low + high) if not math.isfinite(below) else low + below
-    elif below is None:
-        new = high + above
-    elif below < 20 * _ENOUGH:
-        new = low + below  # hardly above the root: the value falls by at least one for each one
-    elif above < _DEEP or not math.isfinite(below):
-        new = 0.5 * (low + high)
-    else:
-        new = low + (high - low) * min(max(below / (below - above), 1e-3), 0.9)
-    # A little above the root: there the value is below 0.
-    return min(max(new + 0.3 * _ENOUGH, low + 0.2 * _ENOUGH), high - 0.02 * (high - low))
 
 
 def _no_bound(reasons):

@@ -40,6 +40,7 @@ from .._base import validate as check
 from .._base.checkpoints import Checkpoint, bar
 from .._base.lazy_jax import load
 from ..batching.streams import Batches, Padded
+from ..matrices import noise
 from ..matrices.encoders import Encoder
 from . import correlated_noise_jax, run_state
 from .clipping import clipped_sum
@@ -369,7 +370,7 @@ def _divisor(config, batches):
 
 def _plan(config, rounds):
     if config.encoder is None:
-        return correlated_noise_jax.Kind("identity", 0), {"first": 1.0}
+        return noise.Kind("identity", 0), {"first": 1.0}
     if config.encoder.columns < rounds:
         raise ValueError(
             f"encoder must have a column for each of {rounds} rounds; got {config.encoder.columns}"

@@ -41,7 +41,7 @@ CHECKS = [
     (validate.direction, "direction must be one of", (None, 1, True, b"add", ["add"]), ("sideways", "", "ADD", "add ")),
     (either, "direction must be one of ('remove', 'add')", (None, 1), ("both", "")),
     (validate.flag, "True or False", (1, 0.0, "yes", None, []), ()),
-    (validate.grid, "hold real numbers", (*NO_ARRAYS, 1j), ()),
+    (validate.grid, "of real numbers", (*NO_ARRAYS, 1j), ()),
     (validate.grid, "hold finite numbers", (), (NAN, [0.0, INF], -INF)),
     (validate.grid, "a regular array", (), ([[0.0], [0.0, 1.0]],)),
     (validate.vector, "a flat list of real numbers", NO_ARRAYS, ([[0.5], [0.5, 0.0]],)),

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from course_answers import stored
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -21,10 +22,10 @@ HINT = "This is the other direction; ε belongs to the remove direction."
 
 def record(answer, *mistakes, **rules):
     """An exercise as the generator writes it, through JSON and back. Rules: digits, close, tolerance, arguments."""
-    made = {"right": compare.stored(answer), "mistakes": []} | rules
+    made = {"right": stored(answer), "mistakes": []} | rules
     for wrong, hint in mistakes:
         parts = compare.fitting(made["right"], compare.plain(wrong))
-        made["mistakes"].append({"wrong": compare.stored(parts), "hint": hint})
+        made["mistakes"].append({"wrong": stored(parts), "hint": hint})
     if "digits" in made:
         made.setdefault("close", [2, 3])
     return json.loads(json.dumps(made))
@@ -161,7 +162,7 @@ def test_other_kinds_are_told(answer, other, message):
 @pytest.mark.parametrize("answer, message", [([1.0, math.nan], "must be finite; got nan"), ({1, 2}, "must be a number, a text")])
 def test_answers_that_cannot_be_stored(answer, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        compare.stored(answer)
+        stored(answer)
 
 
 # --- digits ---------------------------------------------------------------------------------------

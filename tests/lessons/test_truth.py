@@ -45,7 +45,6 @@ def test_committed_values(case, side):
     error = math.hypot(found.standard_error, case[key]["se"])
     assert abs(found.value - case[key]["eps"]) <= 4 * error
     assert found.standard_error <= (1e-3 if few else 2e-4) * found.value
-    assert abs(problem.mass[side] - 1) < 0.05
 
 
 @pytest.mark.parametrize(
@@ -169,7 +168,7 @@ def test_wrong_likelihood_ratios_are_noticed(monkeypatch):
 
 def test_a_hopeless_estimate_is_refused(monkeypatch):
     problem = truth.all_modes(matrices.optimal_counting(3), 3.0, 0.2, **SMALL)
-    monkeypatch.setattr(truth._Sampling, "_tuned", lambda self, pair, *_: (0.0, pair.plain_proposal()))
+    monkeypatch.setattr(truth._Sampling, "_tuned", lambda self, pair, *_: (0.0, truth.Proposal(pair.dimension)))
     with pytest.raises(ArithmeticError, match="too uncertain in the remove direction"):
         problem.epsilon(1e-6)
     monkeypatch.setattr(truth, "integrand", lambda pair, y, *_: np.full((len(y), 3), np.nan))

@@ -55,27 +55,6 @@ def plain(answer):
     return convert(answer, 0)
 
 
-def stored(answer):
-    """An answer as JSON holds it. Real numbers keep 12 digits, so that last bits do not change the files.
-
-    Raises WrongKind for what no exercise can ask for, ValueError for a number that is not finite.
-    """
-    answer = plain(answer)
-    if isinstance(answer, list):
-        return [stored(part) for part in answer]
-    if isinstance(answer, (bool, str)):
-        return answer
-    if isinstance(answer, Integral):
-        return int(answer)
-    if isinstance(answer, Fraction):
-        return {"fraction": str(answer)}
-    if not isinstance(answer, Real):
-        raise WrongKind(f"an answer must be a number, a text, True or False, or a sequence of those; got {answer!r}")
-    if not math.isfinite(answer):
-        raise ValueError(f"an answer must be finite; got {answer!r}")
-    return float(f"{float(answer):.12g}")
-
-
 def leaves(value):
     """The parts of a stored answer that are not lists, in order; fractions as such."""
     if isinstance(value, list):
@@ -83,23 +62,18 @@ def leaves(value):
     return [Fraction(value["fraction"]) if isinstance(value, dict) else value]
 
 
-def fitting(right, answer):
+def fitting(right, answer, name="The answer"):
     """The parts of a plain answer as `leaves` gives them for `right`. WrongKind where its form or a kind is another."""
     if not isinstance(right, list):
-        return [_fitting(right, answer)]
-    wanted = f"a sequence of {len(right)} parts"
+        return [_fitting(right, answer, name)]
+    wanted = f"{name} must be a sequence of {len(right)} parts"
     if not isinstance(answer, list):
-        raise WrongKind(f"The answer must be {wanted}; this is {shown(answer)}.")
+        raise WrongKind(f"{wanted}; this is {shown(answer)}.")
     if len(answer) != len(right):
-        raise WrongKind(f"The answer must be {wanted}; this one has {len(answer)}.")
-    found = []
-    for number, (part, value) in enumerate(zip(right, answer), start=1):
-        try:
-            found += fitting(part, value)
-        except WrongKind as error:
-            text = str(error).replace("of the answer", f"of part {number} of the answer", 1)
-            raise WrongKind(text.replace("The answer", f"Part {number} of the answer", 1)) from None
-    return found
+        raise WrongKind(f"{wanted}; this one has {len(answer)}.")
+    of = name[0].lower() + name[1:]
+    pairs = enumerate(zip(right, answer), start=1)
+    return [leaf for number, (part, value) in pairs for leaf in fitting(part, value, f"Part {number} of {of}")]
 
 
 def shown(value):
@@ -115,7 +89,7 @@ def shown(value):
     return f"{text} ({type(value).__name__})" if 0 < len(text) < 60 else f"a {type(value).__name__}"
 
 
-def _fitting(right, value):
+def _fitting(right, value, name):
     """A part of an answer so that it can be compared with `right`."""
     kind, flag = _KINDS[type(right)], isinstance(value, bool)
     fits = {
@@ -126,7 +100,7 @@ def _fitting(right, value):
         "number": isinstance(value, Real) and not flag,
     }[kind]
     if not fits:
-        raise WrongKind(f"The answer must be {_WORDS[kind]}; this is {shown(value)}.")
+        raise WrongKind(f"{name} must be {_WORDS[kind]}; this is {shown(value)}.")
     if kind == "whole":
         return int(value)
     if kind == "fraction":
@@ -137,7 +111,7 @@ def _fitting(right, value):
         except OverflowError:
             value = math.inf if value > 0 else -math.inf
         if math.isnan(value):
-            raise WrongKind("The answer must be a number; this is nan: some step has no defined value.")
+            raise WrongKind(f"{name} must be a number; this is nan: some step has no defined value.")
     return value
 
 
@@ -168,19 +142,12 @@ def _match(right, values, allowed):
 
 def agree(exercise, right, values):
     """Whether the values are those of a stored answer, right or wrong, to the accuracy of the exercise."""
-
-    def allowed(part, value):
-        if "tolerance" in exercise:
-            return exercise["tolerance"] * abs(part)
-        return unit(part, exercise["digits"]) * (1 + _SHARE)
-
-    return _match(right, values, allowed)
+    if "tolerance" in exercise:
+        return _match(right, values, lambda part, _: exercise["tolerance"] * abs(part))
+    return _match(right, values, lambda part, _: unit(part, exercise["digits"]) * (1 + _SHARE))
 
 
 def close(right, values, least, most):
     """Whether the values are those of a stored answer, taken with the digits they have, of which so many count."""
-
-    def allowed(part, value):  # a full unit away from 0.25, 0.26 is not close
-        return unit(part, min(max(_given(value), least), most)) * (1 - _SHARE)
-
-    return _match(right, values, allowed)
+    # A full unit away from 0.25, 0.26 is not close.
+    return _match(right, values, lambda part, value: unit(part, min(max(_given(value), least), most)) * (1 - _SHARE))
