@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import fft
+from .._base.log_space import EPS
 from ..gaussian import LOG_SQRT_2PI
-from ..mixtures import EPS
 
 _LARGEST = 2**22  # points of the transform
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(10)

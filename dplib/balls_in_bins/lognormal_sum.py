@@ -33,8 +33,8 @@ import numpy as np
 from .. import gaussian
 from .._base import validate as check
 from .._base.lazy_scipy import optimize, special
+from .._base.log_space import EPS
 from ..gaussian import LOG_SQRT_2PI
-from ..mixtures import EPS
 from ..results import Bracket, NoBracketError
 from .lognormal_grid import Law, Sum, TooLarge
 

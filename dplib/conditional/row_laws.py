@@ -25,7 +25,8 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import special
-from ..mixtures import EPS, Mixture
+from .._base.log_space import EPS
+from ..mixtures import Mixture
 
 
 class RowLaws:

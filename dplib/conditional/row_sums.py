@@ -20,9 +20,9 @@ import numpy as np
 
 from .._base import validate as check
 from .._base.lazy_scipy import optimize, special
+from .._base.log_space import EPS, log_sum_exp
 from ..accounting.chernoff import log_kernel, saddle
 from ..accounting.floats import inside_floats
-from ..mixtures import EPS, log_sum_exp
 from ..results import NoBracketError
 
 _LARGEST_EXPONENT = 680.0  # of a likelihood ratio

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._base.lazy_scipy import fft, special
-from ..mixtures import EPS
+from .._base.log_space import EPS
 from .tails import binomial_quantile, joint_exponents, posterior, published_exponents
 
 _POINTS = 8192  # grid points of a subtree's sum

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from .. import accounting, gaussian
 from .._base import validate as check
+from .._base.log_space import EPS
 from .._base.validate import Direction
 from ..accounting import chernoff, renyi
-from ..mixtures import EPS
 from ..results import NoBracketError, UpperEnd
 from . import BallsInBins, MatrixMechanism, PoissonDPSGD, balls_in_bins
 from .search import FARTHEST, smallest

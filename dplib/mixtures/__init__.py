@@ -18,20 +18,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validate as check
-from .._base.log_space import EPS, complex_log1p, log_sum_exp
+from .._base.log_space import EPS
 from .._base.weights import cut, is_one_sided, large_binomial, log_choose, stride, walk
 from .pair import Mixture
 from .vector import VectorMixture
 
 __all__ = [
-    "EPS",
     "Mixture",
     "VectorMixture",
     "binomial",
-    "complex_log1p",
     "dominates",
     "hypergeometric",
-    "log_sum_exp",
     "product",
 ]
 

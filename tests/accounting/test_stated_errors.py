@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dplib import accounting, contour, lattice, mixtures, renyi
+from dplib._base.log_space import EPS
 from dplib.accounting.contour_nodes import Family, nodes_for
-from dplib.mixtures import EPS, Mixture
+from dplib.mixtures import Mixture
 
 SIZE = 3e-6
 GROUP = mixtures.binomial(3, 0.1, 1.0)
