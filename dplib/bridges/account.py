@@ -25,10 +25,11 @@ Relation = Literal["add/remove", "zero-out", "substitution"]
 RELATIONS = ("add/remove", "zero-out", "substitution")
 PAIRS = ("gaussian", "poisson", "fixed", "mixture")
 NON_PRIVATE = ("non-private",)
-# Of more different pairs than this neighbouring ones are merged: finely for the contour, which is quick, or coarsely.
+# Of more different pairs than this neighbouring ones are merged, so that an answer takes at most a second. The contour takes the
+# longer the rarer records take part: as many cells as expected participations; where these are few, the lattice.
 _MOST_PAIRS = 32
-_MERGERS: tuple[tuple[int, dict], ...] = ((96, {"method": "contour"}), (8, {"tolerance": 1e-3}))
-_FINEST = 2.0**-10  # width of a cell in log noise and log sampling probability
+_CELLS, _COARSE, _OFTEN = (16, 256), 6, 8
+_FINEST, _WIDER = 2.0**-10, 1.2  # width of a cell in log noise and log sampling probability, and how it grows
 
 
 class Account:
@@ -154,7 +155,7 @@ class Account:
         pairs = self._paired()
         parts = [(curves.of(item, self.sensitivity, self.relation), count) for item, count in self._others()]
         if pairs:
-            pairs = pairs if len(pairs) <= _MERGERS[-1][0] else merged(pairs, _MERGERS[-1][0], up=True)
+            pairs = pairs if len(pairs) <= _COARSE else merged(pairs, _COARSE, up=True)
             parts.append((renyi.composition_curve([(self._mixture(item), count) for item, count in pairs.items()]), 1))
         return renyi.compose(parts)
 
@@ -173,14 +174,18 @@ class Account:
             return Bracket(0.0, 0.0, "closed form")
         if len(pairs) <= _MOST_PAIRS:
             return ask(self.pairs(), target)
-        for cells, options in _MERGERS:
+        tries: list[tuple[int, dict]] = [(_COARSE, {"tolerance": 1e-3})]
+        often = sum(count * _participation(item) for item, count in pairs.items()) * self.group_size
+        if often >= _OFTEN:
+            tries.insert(0, (int(min(max(often, _CELLS[0]), _CELLS[1])), {"method": "contour"}))
+        for cells, options in tries:
             try:
                 upper, lower = (
                     ask([(self._mixture(item), count) for item, count in merged(pairs, cells, up).items()], target, **options)
                     for up in (True, False)
                 )
             except NoBracketError:
-                if (cells, options) == _MERGERS[-1]:
+                if cells == _COARSE:
                     raise
             else:
                 return Bracket(min(lower.lower, upper.upper), upper.upper, f"{upper.method} of merged pairs")
@@ -204,9 +209,9 @@ def merged(pairs: dict[tuple, int], cells: int, up: bool) -> dict[tuple, int]:
         found: dict[tuple, list] = {}
         for item, count in pairs.items():
             found.setdefault(_cell(item, width), []).append((item, count))
-        if len(found) <= cells or width > 64:
+        if len(found) <= cells or width > 500:
             break
-        width *= 2
+        width *= _WIDER
     worst = {True: (min, max), False: (max, min)}[up]
     total: dict[tuple, int] = {}
     for group in found.values():
@@ -217,6 +222,11 @@ def merged(pairs: dict[tuple, int], cells: int, up: bool) -> dict[tuple, int]:
         item = (kind, *law, noise)
         total[item] = total.get(item, 0) + sum(count for _, count in group)
     return total
+
+
+def _participation(item):
+    """How likely a record takes part in a round, roughly."""
+    return {"poisson": lambda: item[1], "fixed": lambda: item[2] / item[1]}.get(item[0], lambda: 1.0)()
 
 
 def _cell(item, width):
