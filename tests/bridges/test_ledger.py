@@ -9,7 +9,17 @@ import pytest
 from dp_accounting import dp_event as e
 
 import dplib
-from dplib import BallsInBins, FixedBatchDPSGD, LastIterate, Ledger, MatrixMechanism, PoissonDPSGD, accounting, events, matrices
+from dplib import (
+    BallsInBins,
+    FixedBatchDPSGD,
+    LastIterate,
+    Ledger,
+    MatrixMechanism,
+    PoissonDPSGD,
+    accounting,
+    events,
+    matrices,
+)
 from dplib.results import Bracket, UpperBound
 
 RUN = PoissonDPSGD(1.0, 0.01, 1000)
