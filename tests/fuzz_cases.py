@@ -16,6 +16,7 @@ import typing
 from pathlib import Path
 
 import numpy as np
+from dp_accounting import dp_event
 from hypothesis import strategies as st
 from library_files import public_modules
 from property_cases import logs
@@ -138,10 +139,29 @@ def any_mechanism(rng):
     ][rng.integers(3)]()
 
 
+def event(rng):
+    """A tree of events of dp_accounting, now and then a wrong one."""
+    noise, q, size = float(np.exp(rng.uniform(-5, 5))), float(rng.random()), int(rng.integers(1, 100))
+    return [
+        lambda: dp_event.GaussianDpEvent(noise),
+        lambda: dp_event.LaplaceDpEvent(noise),
+        lambda: dp_event.ZCDpEvent(noise, q),
+        lambda: dp_event.DiscreteLaplaceDpEvent(noise, size),
+        lambda: dp_event.RandomizedResponseDpEvent(q, size),
+        lambda: dp_event.MixtureOfGaussiansDpEvent(noise, [0.0, 1.0], [q, 1 - q]),
+        lambda: dp_event.SingleEpochTreeAggregationDpEvent(noise, size),
+        lambda: dp_event.PoissonSampledDpEvent(q, event(rng)),
+        lambda: dp_event.SampledWithoutReplacementDpEvent(size, int(rng.integers(0, 50)), event(rng)),
+        lambda: dp_event.SelfComposedDpEvent(event(rng), size),
+        lambda: dp_event.ComposedDpEvent([event(rng), event(rng)]),
+        lambda: dp_event.GaussianDpEvent([-noise, None, math.nan, "1"][rng.integers(4)]),
+    ][rng.integers(12)]()
+
+
 NAMED = {
     name: globals()[name]
     for name in ("SIGMA", "NOISE", "PROBABILITY", "OPEN_PROBABILITY", "EPSILON", "DELTA", "STEPS", "FEW", "POSITIVE", "ONE_DIRECTION")
-} | {make.__name__: made(make) for make in (encoder, square_encoder, mixture, composition, merged_composition, gram, curve, mechanism, any_mechanism)}
+} | {make.__name__: made(make) for make in (encoder, square_encoder, mixture, composition, merged_composition, gram, curve, mechanism, any_mechanism, event)}
 
 
 def strategy(told):

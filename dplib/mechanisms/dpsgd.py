@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from .. import accounting, mixtures
 from .._base import validate as check
 from .._base.validate import Direction
 from ..results import Bracket, UpperBound
+
+
+def _dp_event():
+    """The classes of dp_accounting's events."""
+    try:
+        from dp_accounting import dp_event
+    except ImportError as error:
+        raise ImportError("event() needs the package dp-accounting: pip install dp-accounting") from error
+    return dp_event
 
 
 class _Mechanism:
@@ -81,6 +91,12 @@ class PoissonDPSGD(_Mechanism):
         pair = mixtures.binomial(self.group_size, self.sampling_probability, self.noise_multiplier)
         return [(pair, int(self.steps))]
 
+    def event(self) -> Any:
+        """The run as a `DpEvent` of dp_accounting, of which the group size is no part. Raises ImportError without that package."""
+        events = _dp_event()
+        step = events.PoissonSampledDpEvent(self.sampling_probability, events.GaussianDpEvent(self.noise_multiplier))
+        return events.SelfComposedDpEvent(step, int(self.steps))
+
 
 @dataclass(frozen=True)
 class FixedBatchDPSGD(_Mechanism):
@@ -124,6 +140,13 @@ class FixedBatchDPSGD(_Mechanism):
         )
         return [(pair, int(self.steps))]
 
+    def event(self) -> Any:
+        """The run as a `DpEvent` of dp_accounting, on the larger of the two datasets; as `PoissonDPSGD.event`."""
+        events = _dp_event()
+        size = int(self.dataset_size) + int(self.group_size)
+        batch = events.SampledWithoutReplacementDpEvent(size, int(self.batch_size), events.GaussianDpEvent(self.noise_multiplier))
+        return events.SelfComposedDpEvent(batch, int(self.steps))
+
 
 @dataclass(frozen=True)
 class LastIterate(_Mechanism):
@@ -159,3 +182,11 @@ class LastIterate(_Mechanism):
         steps = int(self.steps)
         sigma = float(self.noise_multiplier) * math.sqrt(steps)
         return [(mixtures.binomial(steps, self.sampling_probability, sigma), 1)]
+
+    def event(self) -> Any:
+        """The run as one mixture of Gaussians, without what has a probability below the smallest float; as `PoissonDPSGD.event`."""
+        [(pair, _)] = self.composition()
+        total = math.fsum(pair.probabilities)
+        return _dp_event().MixtureOfGaussiansDpEvent(
+            pair.noise_multiplier, pair.sensitivities.tolist(), (pair.probabilities / total).tolist()
+        )

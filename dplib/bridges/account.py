@@ -1,0 +1,250 @@
+"""What releases cost together: pairs are bracketed, what has only a Rényi curve is bounded from above.
+
+An `Account` counts *items*. An item is a tuple, its kind first; sensitivities are those of one record:
+
+    ("gaussian", sigma)   ("poisson", q, sigma)   ("fixed", n, B, sigma)   ("mixture", c, p, sigma)               pairs
+    ("laplace", b)   ("discrete laplace", a, C)   ("response", p, buckets)   ("zcdp", rho, xi)   ("release", epsilon, delta)
+    ("non-private",)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Literal
+
+from .. import accounting, mixtures
+from .._base import validate as check
+from ..accounting import renyi
+from ..mixtures import Mixture
+from ..results import Bracket, NoBracketError, UpperBound
+from . import curves
+
+Relation = Literal["add/remove", "zero-out", "substitution"]
+RELATIONS = ("add/remove", "zero-out", "substitution")
+PAIRS = ("gaussian", "poisson", "fixed", "mixture")
+NON_PRIVATE = ("non-private",)
+# Of more different pairs than this neighbouring ones are merged, so that an answer takes at most a second. The contour takes the
+# longer the rarer records take part: as many cells as expected participations; where these are few, the lattice.
+_MOST_PAIRS = 32
+_CELLS, _COARSE, _OFTEN = (16, 256), 6, 8
+_FINEST, _WIDER = 2.0**-10, 1.2  # width of a cell in log noise and log sampling probability, and how it grows
+
+
+class Account:
+    """The releases so far, and what they cost together.
+
+    Parameters
+    ----------
+    relation : "add/remove", "zero-out" or "substitution" [C-4].
+    group_size : k >= 1 records that differ.
+
+    `epsilon` and `delta` hold in both directions. They are a Bracket where every item is a pair; else the smaller of two
+    UpperBounds: Rényi orders of everything [ZW-6], or basic composition of the pairs with pure differential privacy.
+    Of more than 32 different pairs neighbouring ones are merged, outwards at both ends: such a bracket is wider, and proved.
+    Raises ValueError or TypeError on bad input.
+
+    >>> from dplib.bridges.account import Account
+    >>> account = Account()
+    >>> account.add(("poisson", 0.01, 1.0), 2000)
+    >>> print(f"{account.epsilon(1e-6).upper:.5f}")
+    2.95525
+    """
+
+    def __init__(self, relation: Relation = "add/remove", group_size: int = 1):
+        self.relation = check.choice("relation", relation, RELATIONS)
+        self.group_size = check.whole("group_size", group_size, at_least=1, at_most=10**6)
+        self.rounds: dict[tuple, int] = {}
+
+    def add(self, item: tuple, count: int = 1) -> None:
+        """Count an item `count` >= 0 times more."""
+        total = self.rounds.get(item, 0) + count
+        if total:
+            self.rounds[item] = check.whole("count", total, at_least=1)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether nothing was released without noise."""
+        return NON_PRIVATE not in self.rounds
+
+    @property
+    def sensitivity(self) -> int:
+        """How far the group moves a sum, in clip norms: k, and 2 k where records are replaced by others."""
+        return self.group_size * (2 if self.relation == "substitution" else 1)
+
+    def pairs(self) -> list[tuple[Mixture, int]]:
+        """The dominating pairs, as `dplib.accounting` takes them."""
+        return [(self._mixture(item), count) for item, count in self._paired().items()]
+
+    def epsilon(self, delta: float) -> Bracket | UpperBound:
+        """The smallest epsilon at `delta` in (0, 1): a Bracket, or an UpperBound (see the class).
+
+        Raises NoBracketError where there is none: something was released without noise, measured releases have
+        used up delta, or as `accounting.epsilon`.
+        """
+        delta = check.delta(delta)
+        others = self._others()
+        if not others:
+            return self._bracket(accounting.epsilon, delta)
+        left = Fraction(delta) - self._failures()
+        pure = self._pure()
+        if left < 0 or (left == 0 and (self._paired() or pure is None)):
+            raise NoBracketError(
+                f"delta is used up: measured releases failed with probability {float(self._failures()):g} in all, of delta = {delta:g}; "
+                "ask at a larger delta"
+            )
+        rest = curves.rounded(left, up=False)
+
+        def basic():
+            pairs = self._bracket(accounting.epsilon, rest).upper if rest > 0 else 0.0
+            return UpperBound(curves.rounded(Fraction(pairs) + pure, up=True), "basic composition")
+
+        ways: list[Callable] = [lambda: renyi.to_epsilon(self._curve(), rest)] if rest > 0 else []
+        return _least(ways + [basic] * (pure is not None))
+
+    def delta(self, epsilon: float) -> Bracket | UpperBound:
+        """The smallest delta at `epsilon` >= 0; answers and errors as `epsilon`."""
+        epsilon = check.epsilon(epsilon)
+        if not self._others():
+            return self._bracket(accounting.delta, epsilon)
+        pure, failures = self._pure(), self._failures()
+
+        def with_failures(upper, method, order=None):
+            return UpperBound(min(curves.rounded(Fraction(upper) + failures, up=True), 1.0), method, order)
+
+        def basic():
+            pairs = self._bracket(accounting.delta, curves.rounded(Fraction(epsilon) - pure, up=False))
+            return with_failures(pairs.upper, "basic composition")
+
+        def by_orders():
+            bound = renyi.to_delta(self._curve(), epsilon)
+            return with_failures(bound.upper, bound.method, bound.order)
+
+        return _least([by_orders] + [basic] * (pure is not None and pure <= epsilon))
+
+    # -------------------------------------------------------------- the two sorts of items
+
+    def _paired(self):
+        """{pair: rounds}; plain Gaussians are one, whatever their noise [M-0a]."""
+        pairs = {item: count for item, count in self.rounds.items() if item[0] in PAIRS}
+        plain = {item[1]: pairs[item] for item in list(pairs) if item[0] == "gaussian"}
+        if len(plain) > 1:
+            pairs = {item: count for item, count in pairs.items() if item[0] != "gaussian"}
+            pairs[("gaussian", together(plain))] = 1
+        return pairs
+
+    def _others(self):
+        if not self.is_private:
+            raise NoBracketError("no privacy at all: something was released without noise")
+        return [(item, count) for item, count in self.rounds.items() if item[0] not in PAIRS]
+
+    def _mixture(self, item):
+        kind, *law, noise = item
+        if kind == "gaussian":
+            return Mixture([float(self.sensitivity)], [1.0], noise)
+        if kind == "poisson":
+            return mixtures.binomial(self.group_size, law[0], noise)
+        if kind == "fixed":
+            size, batch = law
+            return mixtures.hypergeometric(batch, size - self.group_size, self.group_size, noise)
+        return Mixture(*law, noise)
+
+    def _curve(self):
+        """The Rényi curve of everything, without what measured releases fail."""
+        pairs = self._paired()
+        parts = [(curves.of(item, self.sensitivity, self.relation), count) for item, count in self._others()]
+        if pairs:
+            pairs = pairs if len(pairs) <= _COARSE else merged(pairs, _COARSE, up=True)
+            parts.append((renyi.composition_curve([(self._mixture(item), count) for item, count in pairs.items()]), 1))
+        return renyi.compose(parts)
+
+    def _pure(self):
+        """The epsilon of all items that are no pairs, at delta = 0; None where one has none."""
+        each = [(curves.pure(item, self.sensitivity, self.relation), count) for item, count in self._others()]
+        return None if any(one is None for one, _ in each) else sum(one * count for one, count in each)
+
+    def _failures(self):
+        return sum(Fraction(item[2]) * count for item, count in self._others() if item[0] == "release")
+
+    def _bracket(self, ask, target):
+        """The pairs alone."""
+        pairs = self._paired()
+        if not pairs:
+            return Bracket(0.0, 0.0, "closed form")
+        if len(pairs) <= _MOST_PAIRS:
+            return ask(self.pairs(), target)
+        tries: list[tuple[int, dict]] = [(_COARSE, {"tolerance": 1e-3})]
+        often = sum(count * _participation(item) for item, count in pairs.items()) * self.group_size
+        if often >= _OFTEN:
+            tries.insert(0, (int(min(max(often, _CELLS[0]), _CELLS[1])), {"method": "contour"}))
+        for cells, options in tries:
+            try:
+                upper, lower = (
+                    ask([(self._mixture(item), count) for item, count in merged(pairs, cells, up).items()], target, **options)
+                    for up in (True, False)
+                )
+            except NoBracketError:
+                if cells == _COARSE:
+                    raise
+            else:
+                return Bracket(min(lower.lower, upper.upper), upper.upper, f"{upper.method} of merged pairs")
+
+
+def together(counts: dict[float, int]) -> float:
+    """The noise of one Gaussian that tells as much as these on the same records: {noise: how many} [M-0a]."""
+    if list(counts.values()) == [1]:
+        return next(iter(counts))
+    return 1 / math.sqrt(math.fsum(count / noise / noise for noise, count in counts.items()))
+
+
+def merged(pairs: dict[tuple, int], cells: int, up: bool) -> dict[tuple, int]:
+    """At most about `cells` pairs that dominate these together (up), or are dominated by them [M-B].
+
+    Pairs of a cell in log noise and log sampling probability become one: with the least noise and the largest probability, or
+    with the most and the smallest. Given mixtures are left as they are.
+    """
+    width = _FINEST
+    while True:
+        found: dict[tuple, list] = {}
+        for item, count in pairs.items():
+            found.setdefault(_cell(item, width), []).append((item, count))
+        if len(found) <= cells or width > 500:
+            break
+        width *= _WIDER
+    worst = {True: (min, max), False: (max, min)}[up]
+    total: dict[tuple, int] = {}
+    for group in found.values():
+        (kind, *law, _), _ = group[0]
+        noise = worst[0](item[-1] for item, _ in group)
+        if kind == "poisson":
+            law = [worst[1](item[1] for item, _ in group)]
+        item = (kind, *law, noise)
+        total[item] = total.get(item, 0) + sum(count for _, count in group)
+    return total
+
+
+def _participation(item):
+    """How likely a record takes part in a round, roughly."""
+    return {"poisson": lambda: item[1], "fixed": lambda: item[2] / item[1]}.get(item[0], lambda: 1.0)()
+
+
+def _cell(item, width):
+    kind, *law, noise = item
+    if kind == "mixture":
+        return item
+    place = math.floor(math.log(noise) / width)
+    return (kind, math.floor(math.log(law[0]) / width), place) if kind == "poisson" else (kind, *law, place)
+
+
+def _least(ways):
+    """The smallest of the bounds that exist."""
+    bounds, error = [], None
+    for way in ways:
+        try:
+            bounds.append(way())
+        except NoBracketError as refusal:
+            error = refusal
+    if not bounds:
+        raise error
+    return min(bounds, key=lambda bound: bound.upper)

@@ -1,0 +1,281 @@
+"""Trees of events: every class of dp_accounting has its place, and numbers agree with its own accountants."""
+
+import inspect
+import math
+import random
+
+import dp_accounting
+import numpy as np
+import pytest
+from dp_accounting import dp_event as e
+from dp_accounting import pld, rdp
+
+import dplib
+from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, events, gaussian, mixtures
+from dplib.bridges import account as accounts
+from dplib.bridges import curves
+from dplib.results import Bracket, UpperBound
+
+RELATIONS = {
+    "add/remove": dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
+    "zero-out": dp_accounting.NeighboringRelation.REPLACE_SPECIAL,
+    "substitution": dp_accounting.NeighboringRelation.REPLACE_ONE,
+}
+GAUSSIAN = e.GaussianDpEvent(1.5)
+SAMPLED = e.PoissonSampledDpEvent(0.1, GAUSSIAN)
+FIXED = e.SampledWithoutReplacementDpEvent(100, 10, GAUSSIAN)
+
+# Of every class: an example, and under add/remove, zero-out, substitution whether it is certified (c), bounded from above (u), or
+# refused (a word of the reason).
+TWO_SIDES = "two sides"
+CLASSES = {
+    e.NoOpDpEvent: (e.NoOpDpEvent(), "c", "c", "c"),
+    e.NonPrivateDpEvent: (e.NonPrivateDpEvent(), "infinite", "infinite", "infinite"),
+    e.UnsupportedDpEvent: (e.UnsupportedDpEvent(), *["not described"] * 3),
+    e.GaussianDpEvent: (GAUSSIAN, "c", "c", "c"),
+    e.ComposedDpEvent: (e.ComposedDpEvent([GAUSSIAN, SAMPLED]), "c", "c", TWO_SIDES),
+    e.SelfComposedDpEvent: (e.SelfComposedDpEvent(GAUSSIAN, 3), "c", "c", "c"),
+    e.PoissonSampledDpEvent: (SAMPLED, "c", "c", TWO_SIDES),
+    e.SampledWithoutReplacementDpEvent: (FIXED, "c", TWO_SIDES, TWO_SIDES),
+    e.SampledWithReplacementDpEvent: (e.SampledWithReplacementDpEvent(100, 10, GAUSSIAN), *["many times"] * 3),
+    e.MixtureOfGaussiansDpEvent: (e.MixtureOfGaussiansDpEvent(1.5, [0.0, 1.0], [0.9, 0.1]), "c", "c", TWO_SIDES),
+    e.SingleEpochTreeAggregationDpEvent: (e.SingleEpochTreeAggregationDpEvent(9.0, [8, 3]), "zero-out only", "c", "zero-out only"),
+    e.LaplaceDpEvent: (e.LaplaceDpEvent(2.0), "u", "u", "u"),
+    e.DiscreteLaplaceDpEvent: (e.DiscreteLaplaceDpEvent(0.3, 2), "u", "u", "u"),
+    e.RandomizedResponseDpEvent: (e.RandomizedResponseDpEvent(0.5, 4), "how many records", "u", "u"),
+    e.ZCDpEvent: (e.ZCDpEvent(0.02, 0.01), "u", "u", "u"),
+    e.RepeatAndSelectDpEvent: (e.RepeatAndSelectDpEvent(GAUSSIAN, 2.0, 1.0), *["best of a random number"] * 3),
+    e.TruncatedSubsampledGaussianDpEvent: (e.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.5), *["displaces"] * 3),
+}
+
+
+def test_every_class_of_events_is_in_the_table():
+    classes = {value for value in vars(e).values() if inspect.isclass(value) and issubclass(value, e.DpEvent)}
+    assert classes - {e.DpEvent} == set(CLASSES)
+    assert set(events.REFUSED) <= {one.__name__ for one in CLASSES}
+
+
+@pytest.mark.parametrize("place, relation", list(enumerate(RELATIONS)))
+@pytest.mark.parametrize("kind", CLASSES)
+def test_each_class_is_certified_bounded_or_refused(kind, place, relation):
+    event, *told = CLASSES[kind]
+    expected, reason = told[place], events.why_not(event, relation)
+    assert (reason is None) == (expected == "c")
+    if expected == "c":
+        pairs = events.composition(event, relation)
+        assert isinstance(events.account(event, relation).epsilon(1e-5), Bracket)
+        assert all(isinstance(pair, mixtures.Mixture) and rounds >= 1 for pair, rounds in pairs)
+        named = events.composition(event.to_named_tuple(), relation)  # no class of dp_accounting
+        assert [(str(pair), rounds) for pair, rounds in named] == [(str(pair), rounds) for pair, rounds in pairs]
+        return
+    with pytest.raises(ValueError, match="event must"):
+        events.composition(event, relation)
+    if expected == "u":
+        assert "Rényi" in reason and isinstance(events.account(event, relation).epsilon(1e-5), UpperBound)
+        assert isinstance(events.account(event, relation).delta(0.1), UpperBound)
+    else:
+        assert expected in reason
+
+
+def epsilon(event, relation="add/remove", group_size=1, delta=1e-5):
+    return events.account(event, relation, group_size).epsilon(delta)
+
+
+# --- what each class means ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation, mu", [("add/remove", 2), ("zero-out", 2), ("substitution", 4)])
+def test_a_gaussian_is_relative_to_the_clip_norm(relation, mu):
+    """Two records out of a sum, or two replaced by others: up to 2 clip norms each."""
+    assert gaussian.epsilon(mu / 1.5, 1e-5) in epsilon(GAUSSIAN, relation, 2)
+
+
+def test_gaussians_on_one_sample_are_one():
+    """[M-0a] 1/sigma^2 adds up before sampling; on samples of their own the rounds compose."""
+    tree = e.ComposedDpEvent([e.GaussianDpEvent(20.0), e.SelfComposedDpEvent(e.GaussianDpEvent(2.0), 4), e.NoOpDpEvent()])
+    [(pair, rounds)] = events.composition(e.SelfComposedDpEvent(e.PoissonSampledDpEvent(0.1, tree), 7))
+    assert rounds == 7 and pair.noise_multiplier == pytest.approx((1 / 400 + 4 / 4) ** -0.5)
+    apart = e.ComposedDpEvent([e.PoissonSampledDpEvent(0.1, e.GaussianDpEvent(noise)) for noise in (20.0, *[2.0] * 4)])
+    together = e.PoissonSampledDpEvent(0.1, tree)
+    assert epsilon(together).lower > epsilon(apart).upper
+
+
+def test_a_sample_of_a_sample():
+    [(pair, rounds)] = events.composition(e.PoissonSampledDpEvent(0.2, e.ComposedDpEvent([SAMPLED])), group_size=3)
+    assert rounds == 1
+    np.testing.assert_allclose(pair.probabilities, mixtures.binomial(3, 0.02, 1.5).probabilities)
+    for inner in (e.SelfComposedDpEvent(SAMPLED, 2), e.ComposedDpEvent([SAMPLED, GAUSSIAN]), FIXED, e.LaplaceDpEvent(1.0)):
+        assert "on the same sample" in events.why_not(e.PoissonSampledDpEvent(0.2, inner))
+    assert "batch of fixed size" in events.why_not(e.SampledWithoutReplacementDpEvent(100, 10, SAMPLED))
+
+
+def test_nothing_and_everything():
+    nothing = [
+        e.PoissonSampledDpEvent(0.0, GAUSSIAN), e.SelfComposedDpEvent(GAUSSIAN, 0), e.ComposedDpEvent([]), e.ZCDpEvent(0.0),
+        e.MixtureOfGaussiansDpEvent(0.0, [0.0], [1.0]), e.DiscreteLaplaceDpEvent(1.0, 0), e.SampledWithoutReplacementDpEvent(9, 0, GAUSSIAN),
+    ]  # fmt: skip
+    for event in nothing:
+        assert epsilon(event).upper == 0 and events.account(event).delta(0.0).upper == 0
+    for event in (e.RandomizedResponseDpEvent(0.0, 1), e.RandomizedResponseDpEvent(1.0, 5)):
+        assert epsilon(event, "substitution").upper == 0
+    everything = [
+        e.GaussianDpEvent(0.0), e.LaplaceDpEvent(0.0), e.DiscreteLaplaceDpEvent(0.0, 1), e.MixtureOfGaussiansDpEvent(0.0, [1.0], [1.0]),
+        e.PoissonSampledDpEvent(0.1, e.GaussianDpEvent(0)), e.ComposedDpEvent([GAUSSIAN, e.NonPrivateDpEvent()]),
+    ]  # fmt: skip
+    for event in everything:
+        with pytest.raises(dplib.NoBracketError, match="no privacy at all"):
+            epsilon(event)
+    assert epsilon(e.PoissonSampledDpEvent(1, GAUSSIAN), "substitution") == epsilon(GAUSSIAN, "substitution")
+    assert epsilon(e.SampledWithoutReplacementDpEvent(9, 9, GAUSSIAN), "zero-out", 2) == epsilon(GAUSSIAN, "zero-out", 2)
+
+
+def test_fixed_batches_count_from_the_smaller_dataset():
+    """[G-3.3] The event does not say whose size it tells: the pair dominates that of either reading."""
+    [(pair, _)] = events.composition(FIXED, group_size=3)
+    for smaller in (97, 100):
+        assert mixtures.dominates(pair, mixtures.hypergeometric(10, smaller, 3, 1.5))
+    assert "fewer than the 10" in events.why_not(e.SampledWithoutReplacementDpEvent(12, 10, GAUSSIAN), group_size=3)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 7, 8, 100])
+def test_the_depth_of_a_tree(steps):
+    """A step counts in complete sums of 1, 2, 4, ... steps: count the nodes over each step."""
+    nodes = [sum((step // 2**level + 1) * 2**level <= steps for level in range(20)) for step in range(steps)]
+    event = e.SingleEpochTreeAggregationDpEvent(5.0, [1, steps])
+    assert gaussian.epsilon(math.sqrt(max(nodes)) / 5, 1e-5) in epsilon(event, "zero-out")
+    theirs = rdp.RdpAccountant(neighboring_relation=RELATIONS["zero-out"]).compose(event).get_epsilon(1e-5)
+    assert epsilon(event, "zero-out").upper <= theirs
+
+
+@pytest.mark.parametrize("mechanism", [PoissonDPSGD(1.0, 0.02, 50, 2), FixedBatchDPSGD(2.0, 20, 1000, 50, 2), LastIterate(1.0, 0.02, 50)])
+def test_a_mechanism_comes_back_from_its_event(mechanism):
+    k = getattr(mechanism, "group_size", 1)
+    [(pair, rounds)], [(expected, steps)] = events.composition(mechanism.event(), group_size=k), mechanism.composition()
+    assert rounds == steps and pair.noise_multiplier == expected.noise_multiplier
+    np.testing.assert_allclose(pair.probabilities, expected.probabilities, rtol=1e-12, atol=1e-300)
+    np.testing.assert_array_equal(pair.sensitivities, expected.sensitivities)
+
+
+def test_an_event_without_the_package(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "dp_accounting", None)
+    with pytest.raises(ImportError, match="pip install dp-accounting"):
+        PoissonDPSGD(1.0, 0.02, 50).event()
+
+
+def test_bad_events_are_told_apart_from_refused_ones():
+    class NewDpEvent(e.DpEvent):
+        pass
+
+    assert events.why_not(NewDpEvent()) == "NewDpEvent is refused: its class is not known here"
+    for wrong in (1.0, "GaussianDpEvent", None, PoissonDPSGD(1.0, 0.1, 1)):
+        with pytest.raises(TypeError, match="event must be a DpEvent"):
+            events.why_not(wrong)
+    for event, name in [
+        (e.GaussianDpEvent(-1.0), "noise_multiplier"), (e.PoissonSampledDpEvent(1.1, GAUSSIAN), "sampling_probability"),
+        (e.SelfComposedDpEvent(GAUSSIAN, -1), "count"), (e.SelfComposedDpEvent(e.SelfComposedDpEvent(GAUSSIAN, 2**40), 2**40), "count"),
+        (e.MixtureOfGaussiansDpEvent(1.0, [-1.0], [1.0]), "sensitivities"), (e.ZCDpEvent(-1.0), "rho"),
+        (e.SampledWithoutReplacementDpEvent(10, 11, GAUSSIAN), "sample_size"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=name):
+            events.composition(event)
+    with pytest.raises(ValueError, match="relation must be one of"):
+        events.composition(GAUSSIAN, "replace")
+    assert "not a group of 2" in events.why_not(CLASSES[e.MixtureOfGaussiansDpEvent][0], group_size=2)
+
+
+# --- beside dp_accounting -----------------------------------------------------------------------------
+
+
+def tree(rng, depth=0):
+    """A random tree that dp_accounting's PLD accountant takes, under add/remove."""
+    noise, q = math.exp(rng.uniform(0.0, 1.5)), rng.choice([0.01, 0.1, 0.5, 1.0])
+    if depth == 4 or rng.random() < 0.2 + 0.1 * depth:
+        return rng.choice([
+            e.NoOpDpEvent(), e.GaussianDpEvent(2 * noise), e.PoissonSampledDpEvent(q, e.GaussianDpEvent(noise)),
+            e.MixtureOfGaussiansDpEvent(2 * noise, [0.0, 0.5, 1.0], [0.8, 0.1, 0.1]),
+        ])  # fmt: skip
+    if rng.random() < 0.4:
+        return e.SelfComposedDpEvent(tree(rng, depth + 1), rng.randint(1, 3))
+    return e.ComposedDpEvent([tree(rng, depth + 1) for _ in range(rng.randint(1, 3))])
+
+
+def rounds(event):
+    return sum(count for _, count in events.composition(event))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_trees_agree_with_dp_accounting(seed):
+    """Their value is rounded up, in each of n rounds by at most one step of their grid: ours is at most theirs, and within n steps."""
+    rng, step, compared = random.Random(seed), 5e-3, 0
+    while compared < 20:
+        event = tree(rng)
+        if rounds(event) > 40:
+            continue
+        ours = epsilon(event)
+        theirs = pld.PLDAccountant(value_discretization_interval=step).compose(event).get_epsilon(1e-5)
+        assert ours.lower <= theirs + 1e-9 and theirs <= ours.upper + (rounds(event) + 1) * step
+        compared += 1
+
+
+@pytest.mark.parametrize("relation, event", [
+    ("add/remove", e.LaplaceDpEvent(2.0)), ("zero-out", e.DiscreteLaplaceDpEvent(0.3, 2)), ("zero-out", e.DiscreteLaplaceDpEvent(2.0, 1)),
+    ("zero-out", e.RandomizedResponseDpEvent(0.4, 3)), ("substitution", e.RandomizedResponseDpEvent(0.4, 3)),
+    ("substitution", e.RandomizedResponseDpEvent(0.999, 50)),
+])  # fmt: skip
+def test_rényi_curves_are_those_of_the_laws(relation, event):
+    """Sums over the outcomes, or dp_accounting's own formula; an upper bound is never below the PLD accountant's lower estimate."""
+    [(item, _)] = events.account(event, relation).rounds.items()
+    orders = [1.0001, 1.5, 2.0, 7.3, 64.0]
+    ours = [curves.of(item, 1, relation)(order) for order in orders]
+    if isinstance(event, e.DiscreteLaplaceDpEvent):
+        x = np.arange(-4000, 4001)
+        logs = lambda y: math.log(math.tanh(event.noise_parameter / 2)) - event.noise_parameter * abs(y)
+        p, q = logs(x - event.sensitivity), logs(x)
+        expected = [math.log(math.fsum(np.exp(order * p + (1 - order) * q))) / (order - 1) for order in orders]
+    else:
+        accountant = rdp.RdpAccountant(orders, RELATIONS[relation])
+        expected = accountant.compose(event).rdp
+    np.testing.assert_allclose(ours, expected, rtol=1e-7)
+    theirs = pld.PLDAccountant(RELATIONS[relation], 1e-3).compose(event)
+    for target in (1e-2, 1e-5):
+        assert epsilon(event, relation, delta=target).upper >= theirs.get_epsilon(target) - 1e-3
+
+
+def test_twice_the_records_twice_the_sensitivity():
+    assert epsilon(e.LaplaceDpEvent(2.0), "substitution").upper == epsilon(e.LaplaceDpEvent(1.0)).upper
+    assert epsilon(e.DiscreteLaplaceDpEvent(0.2, 3), group_size=2).upper == epsilon(e.DiscreteLaplaceDpEvent(0.2, 6)).upper
+
+
+def test_pairs_and_curves_together():
+    """The smaller of Rényi and basic composition, and never below what the pairs cost alone."""
+    both = e.ComposedDpEvent([e.SelfComposedDpEvent(SAMPLED, 100), e.LaplaceDpEvent(10.0)])
+    alone = epsilon(both.events[0])
+    assert alone.upper < epsilon(both).upper <= alone.upper + 0.1 + 1e-12
+    zcdp = epsilon(e.ComposedDpEvent([both.events[0], e.ZCDpEvent(0.005)]))
+    assert zcdp.method == "Renyi" and zcdp.upper > alone.upper
+    found = events.account(both)
+    assert found.delta(found.epsilon(1e-5).upper).upper <= 1e-5 * (1 + 1e-6)
+    assert events.account(e.LaplaceDpEvent(2.0)).delta(0.5).upper == 0
+
+
+# --- many different pairs -----------------------------------------------------------------------------
+
+
+def test_merged_pairs_enclose(monkeypatch):
+    """Each merged pair is at least as bad, or at most, as those it stands for, and the rounds are all there."""
+    rng = np.random.default_rng(0)
+    pairs = {("poisson", q, noise): 2 for q, noise in zip(rng.uniform(0.01, 0.02, 40), rng.uniform(1, 2, 40))}
+    pairs |= {("gaussian", 9.0): 3, ("fixed", 100, 10, 2.0): 1, ("mixture", (0.0, 1.0), (0.5, 0.5), 4.0): 1}
+    for up in (True, False):
+        found = accounts.merged(pairs, 8, up)
+        assert len(found) <= 8 and sum(found.values()) == sum(pairs.values())
+    account = accounts.Account()
+    for item, count in pairs.items():
+        account.add(item, 20 * count)
+    exact = accounting.epsilon(account.pairs(), 1e-5, method="contour")
+    fine = account.epsilon(1e-5)
+    monkeypatch.setattr(accounts, "_OFTEN", math.inf)
+    coarse = account.epsilon(1e-5)
+    assert coarse.lower <= fine.lower <= exact.upper and exact.lower <= fine.upper <= coarse.upper
+    assert coarse.lower < exact.lower and exact.upper < coarse.upper and coarse.relative_width < 0.6
+    assert coarse.method.endswith("of merged pairs")
