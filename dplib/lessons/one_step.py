@@ -64,7 +64,9 @@ def delta(
     smallest float). Arrays broadcast; about a microsecond an entry. Raises ValueError
     or TypeError on bad input.
     """
-    epsilon, sigma, q = _point(epsilon, noise_multiplier, sampling_probability)
+    epsilon, q = _epsilon(epsilon), _probability(sampling_probability)
+    sigma = _noise(noise_multiplier)
+    epsilon, sigma, q = np.broadcast_arrays(epsilon, sigma, q)
     return _plain(q * np.exp(_log_gaussian(_unsampled(epsilon, q), 1 / sigma)))
 
 
@@ -75,7 +77,8 @@ def threshold(
 
     In units of the clip norm; the record is worth 1. Outputs above it make up delta.
     """
-    epsilon, sigma, q = _point(epsilon, noise_multiplier, sampling_probability)
+    epsilon, q = _epsilon(epsilon), _probability(sampling_probability)
+    sigma = _noise(noise_multiplier)
     return _plain(sigma * sigma * _unsampled(epsilon, q) + 0.5)
 
 
@@ -87,7 +90,8 @@ def threshold_distances(
     delta = (q erfc(r_minus) - (e^epsilon - 1 + q) erfc(r_plus)) / 2. In the source's
     letters r_minus = b - a and r_plus = b + a; r_minus may be negative, r_plus not.
     """
-    epsilon, sigma, q = _point(epsilon, noise_multiplier, sampling_probability)
+    epsilon, q = _epsilon(epsilon), _probability(sampling_probability)
+    sigma = _noise(noise_multiplier)
     middle = sigma * _unsampled(epsilon, q) / math.sqrt(2)
     half_gap = 1 / (2 * math.sqrt(2) * sigma)
     return _plain(middle - half_gap), _plain(middle + half_gap)
@@ -124,7 +128,9 @@ def elasticity(
     Below 1 the effective noise sigma / q falls as q grows, above 1 it rises. Relative
     accuracy 1e-11; infinite where it exceeds the largest float.
     """
-    epsilon, sigma, q = _point(epsilon, noise_multiplier, sampling_probability)
+    epsilon, q = _epsilon(epsilon), _probability(sampling_probability)
+    sigma = _noise(noise_multiplier)
+    epsilon, sigma, q = np.broadcast_arrays(epsilon, sigma, q)
     return _plain(1 + _excess(1 / sigma, _unsampled(epsilon, q)))
 
 
@@ -155,6 +161,7 @@ def boundary_delta(
     Both grow with q and with epsilon, and are 0 at epsilon = 0. Relative accuracy 1e-9.
     """
     epsilon, q = _epsilon(epsilon), _probability(sampling_probability)
+    check.choice("condition", condition, CONDITIONS)
     epsilon, q = np.broadcast_arrays(epsilon, q)
     return _plain(q * _boundary(_unsampled(epsilon, q), condition))
 
@@ -168,6 +175,7 @@ def effective_noise_falls(
     True or False, or an array of them.
     """
     epsilon, delta, q = _target(epsilon, delta, sampling_probability)
+    check.choice("condition", condition, CONDITIONS)
     answer = delta < q * _boundary(_unsampled(epsilon, q), condition)
     return bool(answer) if answer.ndim == 0 else answer
 
@@ -195,6 +203,7 @@ def sharp_constant(condition: str = "threshold") -> float:
 
     "threshold" : 2 / (1 - 2 erfc(sqrt(log 2))) = 3.8319 [R-6.3]. "exact" : 1.8143 [R-6.2x].
     """
+    check.choice("condition", condition, CONDITIONS)
     return float(1 / _boundary(np.array(math.log(2)), condition))
 
 
@@ -205,20 +214,22 @@ def _epsilon(value):
     return _within("epsilon", value, 0, _LARGEST_EPSILON)
 
 
+def _noise(value):
+    return _within("noise_multiplier", value, 1e-100, 1e100)
+
+
 def _probability(value):
     return _within("sampling_probability", value, _SMALLEST_PROBABILITY, 1)
-
-
-def _point(epsilon, sigma, q):
-    sigma = _within("noise_multiplier", sigma, 1e-100, 1e100)
-    return np.broadcast_arrays(_epsilon(epsilon), sigma, _probability(q))
 
 
 def _within(name, value, least, most):
     """The values as an array, all in [least, most]."""
     array, _ = check.grid(name, value)
-    for number in array[(array < least) | (array > most)][:1]:
-        check.real(name, float(number), at_least=least, at_most=most)
+    outside = (array < least) | (array > most)
+    if np.any(outside):
+        raise ValueError(
+            f"{name} must be at least {least:g} and at most {most:g}; got {float(array[outside].flat[0])!r}"
+        )
     return array
 
 
@@ -226,10 +237,15 @@ def _target(epsilon, delta, q):
     epsilon, q = _epsilon(epsilon), _probability(q)
     delta, _ = check.grid("delta", delta)
     if np.any((delta <= 0) | (delta >= 1)):
-        raise ValueError(f"delta must be above 0 and below 1; got {delta!r}")
+        wrong = float(delta[(delta <= 0) | (delta >= 1)].flat[0])
+        raise ValueError(f"delta must be above 0 and below 1; got {wrong!r}")
     epsilon, delta, q = np.broadcast_arrays(epsilon, delta, q)
     if np.any(q <= delta):
-        raise ValueError(f"sampling_probability must be above delta (at or below it no noise is needed); got {float(q[q <= delta][0])!r}")
+        place = np.flatnonzero(np.ravel(q <= delta))[0]
+        raise ValueError(
+            "sampling_probability must be above delta (at or below it no noise is needed); got "
+            f"{float(q.flat[place])!r} with delta={float(delta.flat[place])!r}"
+        )
     return epsilon, delta, q
 
 
@@ -258,31 +274,42 @@ def _log_gaussian(bar, mu):
 def _largest_mu(bar, log_ratio):
     """Largest mu whose Gaussian delta at `bar` is at most e^log_ratio, on the safe side.
 
-    Newton's method on log delta against log mu. Both starting points lie left of the root, because
-    delta_G <= e^{-x^2/2} / 2 for x >= 0 and delta_G(bar) <= delta_G(0) = erf(mu / sqrt 8); a concave function is then
-    climbed without overshooting.
+    Newton's method on log delta against log mu, kept inside a bracket. Both starting
+    points lie left of the root, because delta_G <= e^{-x^2/2} / 2 for x >= 0 and
+    delta_G(bar) <= delta_G(0) = erf(mu / sqrt 8); a concave function is then climbed
+    without overshooting.
     """
-    # Half of it is room for the rounding of log delta and of bar, half for that of the last step.
-    allowance = 10 * TAIL_ERROR * (1 + np.abs(log_ratio))
+    shape = np.broadcast_shapes(np.shape(bar), np.shape(log_ratio))
+    bar, log_ratio = (np.broadcast_to(v, shape).ravel() for v in (bar, log_ratio))
+    # Room for the rounding of log delta and of bar.
+    allowance = 5 * TAIL_ERROR * (1 + np.abs(log_ratio))
     aim = log_ratio - allowance
     x = np.sqrt(2 * np.maximum(-math.log(2) - aim, 0.0))
-    bar, x = np.broadcast_arrays(bar, x)
-    above_zero = np.divide(2 * bar, x + np.sqrt(x * x + 2 * bar), out=np.zeros(bar.shape), where=bar > 0)
+    above_zero = np.divide(2 * bar, x + np.sqrt(x * x + 2 * bar), out=np.zeros_like(bar), where=bar > 0)
     mu = np.maximum(above_zero, 2 * math.sqrt(2) * special.erfinv(np.exp(aim)))
     t = np.log(np.maximum(mu, 1e-300)) - 1e-12
-    safe = t
+    low, high = t.copy(), np.full_like(t, np.inf)
+    active = np.arange(t.size)
     for _ in range(200):
-        mu = np.exp(t)
-        value = _log_gaussian(bar, mu)
-        gap = aim - value
-        safe = np.where(gap >= -0.5 * allowance, np.maximum(safe, t), safe)
-        x = bar / mu - mu / 2
-        slope = np.exp(np.minimum(t - x * x / 2 - LOG_SQRT_2PI - value, 700.0))
-        step = np.where(gap > 0.4 * allowance, gap / np.maximum(slope, 1e-300), 0.0)
-        if np.all(step <= 1e-15 * (1 + np.abs(t))):
+        if not active.size:
             break
-        t = t + step
-    return np.exp(safe)
+        mu = np.exp(t[active])
+        value = _log_gaussian(bar[active], mu)
+        gap = aim[active] - value
+        low[active] = np.where(gap >= 0, t[active], low[active])
+        high[active] = np.where(gap < 0, t[active], high[active])
+        x = bar[active] / mu - mu / 2
+        slope = np.exp(np.minimum(t[active] - x * x / 2 - LOG_SQRT_2PI - value, 700.0))
+        step = gap / np.maximum(slope, 1e-300)
+        inside = (t[active] + step > low[active]) & (t[active] + step < high[active])
+        with np.errstate(invalid="ignore"):
+            middle = np.where(np.isinf(high[active]), low[active] + 1.0, (low[active] + high[active]) / 2)
+        # Below the root and within a part of the allowance: good enough, and safe.
+        done = (gap >= 0) & (gap <= 0.4 * allowance[active])
+        done |= high[active] - low[active] <= 1e-15 * (1 + np.abs(t[active]))
+        t[active] = np.where(done, low[active], np.where(inside, t[active] + step, middle))
+        active = active[~done]
+    return np.exp(low).reshape(shape)
 
 
 def _excess(mu, bar):
@@ -320,7 +347,6 @@ def _critical_mu(bar):
 
 def _boundary(bar, condition):
     """The edge over q, a function of epsilon_bar alone; 0 at 0."""
-    check.choice("condition", condition, CONDITIONS)
     bar = np.asarray(bar, float)
     positive = np.maximum(bar, 1e-280)
     if condition == "threshold":
