@@ -38,6 +38,7 @@ def test_every_page_is_there_and_nothing_else(html):
         html_checks.dead_links,
         html_checks.image_problems,
         html_checks.raw_markup,
+        html_checks.unlinked_names,
         html_checks.policy_problems,
     ],
 )
@@ -53,6 +54,27 @@ def test_figures_of_prose_pages_are_the_stored_ones(html, monkeypatch):
     shipped = [path.read_bytes() for path in (html / "_images").glob("*.png")]
     for name, (_, image) in notebook_figures.stored_figures(tools.ROOT).items():
         assert image in shipped, name
+
+
+def test_tags_and_names_lead_where_they_should(html):
+    """In chapters, docstrings and the index; every statement has a card."""
+    chapter = html_checks.soup(html / "notebooks" / "12_mmcc.html")
+    assert '[<a class="reference internal" href="../book/theorems.html#thm-m-b-4">M-B.4</a>]' in str(chapter)
+    assert '[<a class="reference internal" href="theorems.html#tag-a-8">A-8</a>]' in (html / "book" / "docstrings.html").read_text()
+    library = html_checks.soup(html / "book" / "library.html")
+    assert len(library.select("a[href*='docstrings.html#']")) > 150
+    index = html_checks.soup(html / "book" / "theorems.html")
+    cards = (html / "_static" / "statements-data.js").read_text(encoding="utf-8")
+    for row in index.select("td[id^=tag-]"):
+        tag = row.get_text(strip=True)
+        assert f"[{tag}]" in cards or f'{row["id"]}"' in cards, tag
+        links = [link["href"] for link in row.find_parent("tr").find_all("a")]
+        assert any("/code/tests/" in link and "#L-" in link for link in links), tag
+        assert any("docstrings.html#" in link for link in links), tag
+    line = next(a for a in index.find_all("a") if a.get_text() == "tests/statements/test_properties.py::test_scale_does_not_matter")
+    path, _, anchor = line["href"].partition("#")
+    source = html_checks.soup((html / "book" / path).resolve())
+    assert "def test_scale_does_not_matter" in source.find(id=anchor).find_next("span", class_="nf").parent.get_text()
 
 
 def test_mathjax_is_local_and_lean(html):
@@ -84,10 +106,12 @@ def test_a_build_that_fails_leaves_the_old_pages(small, tmp_path):
     project = shutil.copytree(small, tmp_path / "project")
     contents = lambda: {path: path.read_bytes() for path in (project / "_build").rglob("*") if path.is_file()}
     before = contents()
-    toc = project / "_toc.yml"
-    toc.write_text(toc.read_text() + "  - file: book/none\n")
-    status, _ = builder.build(project)
+    page = project / "book" / "theorems.md"
+    page.write_text(page.read_text() + "\nSee [G-9] and `tests/test_numbers.py::test_none`.\n")
+    status, text = builder.build(project)
     assert status == 1 and contents() == before
+    for name in ("[G-9] has no statement", "tests/test_numbers.py::test_none does not exist"):
+        assert name in text
 
 
 def test_pages_left_aside_are_put_back(tmp_path):
