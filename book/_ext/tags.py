@@ -46,7 +46,9 @@ def anchor(tag):
 def boxes(doctree):
     """{tag: anchor} of the statements in boxes, whose titles begin with the tag in brackets."""
     found = {}
-    for node in doctree.findall(nodes.Element):
+    for node in doctree.findall(
+        lambda node: isinstance(node, nodes.Element) and "proof" in node.get("classes", ())
+    ):
         name = next((name for name in node.get("ids", []) if name.startswith("thm-")), None)
         match = TAGGED.search(node.astext()) if name else None
         if match:
