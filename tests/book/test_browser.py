@@ -7,6 +7,7 @@ from test_build import page_names
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 PAGES = page_names()
+PARTS = ["Core", "Correlated noise", "In depth", "For reviewers", "Live", "Teach", "Reference"]
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,28 @@ def test_menu(tab, watch, address, width):
     tab.set_viewport_size(width)
     checks.open_page(tab, f"{address}/{PAGES[1]}")
     report(checks.menu_problems(tab, width))
+
+
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_list_of_pages_is_in_parts(tab, watch, address, width):
+    """The part of the page is open and the page in view, the others fold; buttons carry words where there is room."""
+    tab.set_viewport_size({"width": width, "height": 800})
+    for name in ("notebooks/19_common_mistakes.html", "notebooks/17_training.html", "book/how_to_cite.html"):
+        checks.open_page(tab, f"{address}/{name}")
+        assert tab.locator(".bd-links summary").all_inner_texts() == PARTS
+        assert tab.locator(".bd-links details[open]").count() == 1
+        box = tab.locator(".bd-links a.current").last.bounding_box()
+        assert box and 0 <= box["y"] < 800, (name, box)
+    part = tab.locator(".bd-links details", has_text="Core")
+    part.locator("summary").click()
+    part.get_by_text("5. Group privacy of DP-SGD").wait_for(state="visible")
+    words = tab.locator(".article-header-buttons > .btn .btn__text-container").first
+    assert words.text_content() == "Notation" and words.is_visible() == (width == 1440)
+    shown = "node => getComputedStyle(node, '::after').display !== 'none' && getComputedStyle(node, '::after').content"
+    download = tab.locator(".dropdown-download-buttons > button").evaluate(shown)
+    assert download == ('"Download"' if width == 1440 else False)
+    checks.open_page(tab, f"{address}/{PAGES[0]}")
+    assert tab.locator(".bd-links details[open] summary").all_inner_texts() == PARTS[:1]
 
 
 def test_search_opens_by_keyboard(tab, watch, address):

@@ -9,6 +9,7 @@ import notebook_tools as tools
 import pytest
 import yaml
 from bootstrap_cell import repository
+from set_repository import set_repository
 
 pytestmark = pytest.mark.slow
 
@@ -87,16 +88,25 @@ def test_mathjax_is_local_and_lean(html):
 
 
 
-def test_buttons_open_the_notebooks_of_the_repository(html):
-    """On Colab and on Binder, from the top of each chapter."""
-    url, branch = repository()
+def links_of(page):
+    return {node["href"] for node in html_checks.soup(page).find_all("a", href=True)}
+
+
+def colab_and_binder(name, root=tools.ROOT):
+    url, branch = repository(root)
     where = url.removeprefix("https://github.com/")
-    for path in tools.chapters():
+    yield f"https://colab.research.google.com/github/{where}/blob/{branch}/{name}"
+    yield f"https://mybinder.org/v2/gh/{where}/{branch}?urlpath=lab/tree/{name}"
+
+
+def test_buttons_open_the_notebooks_of_the_repository(html):
+    """On Colab and on Binder, from the top of each chapter; before the repository has an address, no link leads there."""
+    nobody = "/set--owner/" in repository()[0]
+    for path in html_checks.pages(html) if nobody else ():
+        assert not [link for link in links_of(path) if "/set--owner/" in link], path
+    for path in () if nobody else tools.chapters():
         name = path.relative_to(tools.ROOT)
-        page = html_checks.soup(html / name.with_suffix(".html"))
-        links = {node["href"] for node in page.find_all("a", href=True) if node.find_parent("article") is None}
-        assert f"https://colab.research.google.com/github/{where}/blob/{branch}/{name}" in links
-        assert f"https://mybinder.org/v2/gh/{where}/{branch}?urlpath=lab/tree/{name}" in links
+        assert set(colab_and_binder(name)) <= links_of(html / name.with_suffix(".html"))
 
 
 # --- a build that is broken off leaves the pages of the one before --------------------------------------
@@ -112,6 +122,16 @@ def test_a_build_that_fails_leaves_the_old_pages(small, tmp_path):
     assert status == 1 and contents() == before
     for name in ("[G-9] has no statement", "tests/test_numbers.py::test_none does not exist"):
         assert name in text
+
+
+def test_an_address_brings_the_buttons_back(small, tmp_path):
+    project = shutil.copytree(small, tmp_path / "project")
+    name = "notebooks/01_first"
+    assert not [link for link in links_of(project / f"_build/html/{name}.html") if "colab" in link or "binder" in link]
+    set_repository(project, "https://github.com/someone/book")
+    status, text = builder.build(project)
+    assert status == 0, text
+    assert set(colab_and_binder(f"{name}.ipynb", project)) <= links_of(project / f"_build/html/{name}.html")
 
 
 def test_pages_left_aside_are_put_back(tmp_path):
