@@ -34,6 +34,8 @@ def arrange(app, pagename, templatename, context, doctree):
         context["root_title"] = "Front page"  # not the title of the book again, which stands above it
     for button in context.get("header_buttons", ()):
         word = WORDS.get(button.get("label"))
+        if button.get("icon") == "fab fa-github":  # an icon of a font of 118 kB
+            button["icon"] = "fas fa-code"
         if word:
             button["tooltip" if button["type"] == "group" else "text"] = word
 

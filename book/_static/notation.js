@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { root, load, node } = window.Book;
+  const { root, load, node, typeset } = window.Book;
   let panel = null;
 
   function filter(words) {
@@ -36,8 +36,7 @@
   }
 
   async function open(event) {
-    // A page without formulas has not loaded MathJax: there the link leads to the page.
-    if (event.ctrlKey || event.metaKey || event.shiftKey || !window.MathJax || !window.MathJax.typesetPromise) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const button = event.currentTarget;
     const first = panel === null;
@@ -49,7 +48,7 @@
     }
     panel.showModal();
     panel.querySelector("input").focus();
-    if (first) await window.MathJax.typesetPromise([panel]);
+    if (first) await typeset(panel);
     panel.dataset.ready = "true";
   }
 

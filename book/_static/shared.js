@@ -24,5 +24,13 @@ window.Book = (function () {
     return made;
   }
 
-  return { root, load, node };
+  /** Set the formulas in an element, also on a page that has none of its own and so no MathJax yet. */
+  async function typeset(element) {
+    if (!window.MathJax) window.MathJax = { startup: { typeset: false } };
+    if (!window.MathJax.typesetPromise) await load("mathjax/tex-chtml.js");
+    await window.MathJax.startup.promise;
+    await window.MathJax.typesetPromise([element]);
+  }
+
+  return { root, load, node, typeset };
 })();

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { load, node } = window.Book;
+  const { load, node, typeset } = window.Book;
   const card = node("div", { class: "statement-card bd-article", role: "tooltip", id: "statement-card", hidden: "" });
   let waiting = 0, current = null;
 
@@ -26,14 +26,14 @@
     if (current === link) return;
     await load("statements-data.js");
     const statement = window.BOOK_STATEMENTS[link.hash.slice(1)];
-    if (!statement || !window.MathJax || !window.MathJax.typesetPromise) return;
+    if (!statement) return;
     hide();
     current = link;
     card.innerHTML = statement;
     link.setAttribute("aria-describedby", card.id);
     card.hidden = false;
     place(link);
-    await window.MathJax.typesetPromise([card]);
+    await typeset(card);
     if (current === link) place(link);
   }
 

@@ -1,5 +1,6 @@
 """No page loads more than 3 MB, and the search finds every theorem, symbol and function."""
 
+import gzip
 import re
 
 import browser_checks as checks
@@ -7,6 +8,8 @@ import index_checks
 import notebook_tools as tools
 import pytest
 from test_build import page_names
+
+import dplib
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 MOST = 3e6  # bytes, as they lie in the files: no server has compressed them
@@ -27,17 +30,16 @@ def plain(text):
 
 
 def loaded(chromium, url):
-    """Bytes that a first visit loads."""
+    """Bytes that a first visit loads when the reader scrolls to the end: (as they lie in the files, compressed)."""
     context = chromium.new_context(viewport=checks.DESKTOP)
-    sizes = {}
+    bodies = {}
     page = context.new_page()
-    page.on(
-        "response", lambda response: sizes.update({response.url: len(response.body()) if response.ok else 0})
-    )
+    page.on("response", lambda response: bodies.update({response.url: response.body() if response.ok else b""}))
     checks.open_page(page, url)
+    page.evaluate("() => { document.documentElement.style.scrollBehavior = 'auto'; window.scrollTo(0, 1e6) }")
     page.wait_for_load_state("networkidle")
     context.close()
-    return sum(sizes.values())
+    return sum(map(len, bodies.values())), sum(min(len(body), len(gzip.compress(body))) for body in bodies.values())
 
 
 def heaviest(html, count=5):
@@ -49,10 +51,42 @@ def heaviest(html, count=5):
 
 
 def test_no_page_loads_more_than_three_megabytes(html, chromium, address):
-    sizes = {name: loaded(chromium, f"{address}/{name}") for name in heaviest(html)}
+    sizes = {name: loaded(chromium, f"{address}/{name}")[0] for name in heaviest(html)}
     assert min(sizes.values()) > 1e5, sizes  # the measurement sees scripts and styles
     heavy = [f"{name}: {size / 1e6:.2f} MB" for name, size in sizes.items() if size > MOST]
     assert not heavy, "\n".join(heavy)
+
+
+def test_front_page(html, chromium, address):
+    """One screen holds a number, its scheme and three doors; four screens hold all; it is light."""
+    assert 2e5 < loaded(chromium, f"{address}/book/intro.html")[1] < 6e5
+    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    watch = checks.Watch(page, address)
+    checks.open_page(page, f"{address}/book/intro.html")
+    for door in page.locator(".doors .sd-card").all():
+        box = door.bounding_box()
+        assert box["y"] + box["height"] < 800
+    assert page.evaluate("document.scrollingElement.scrollHeight") <= 4 * 800
+    answer = page.locator("#front-answer")
+    for scheme, words, mechanism in (
+        ("fixed", "fixed size", dplib.FixedBatchDPSGD(1, batch_size=500, dataset_size=49_999, steps=2000)),
+        ("poisson", "Poisson sampling", dplib.PoissonDPSGD(1, sampling_probability=0.01, steps=2000)),
+    ):
+        page.select_option("#front-scheme", scheme)
+        page.wait_for_function("words => document.querySelector('#front-answer').textContent.includes(words)", arg=words)
+        epsilon = float(re.search(r"ε ≤ ([\d.]+)", answer.inner_text()).group(1))
+        upper = mechanism.epsilon(1e-6).upper
+        assert upper <= epsilon < upper * (1 + 1e-5)
+    assert f"<strong>ε ≤ {epsilon}</strong>" in (html / "book" / "intro.html").read_text()  # before any script
+    page.fill("#front-steps", "0")
+    page.wait_for_function("() => document.querySelector('#front-answer').textContent.includes('must be positive')")
+    page.fill("#front-steps", "4000")
+    page.wait_for_function("() => document.querySelector('#front-answer').textContent.includes('ε ≤')")
+    shown = re.search(r"ε ≤ [\d.]+", answer.inner_text()).group()
+    page.locator(".doors .sd-card").first.click()  # the link covers the card
+    page.wait_for_function("shown => document.querySelector('#calculator-answer').textContent.includes(shown)", arg=shown)
+    assert watch.take() == []
+    page.close()
 
 
 # --- search -----------------------------------------------------------------------------------------
