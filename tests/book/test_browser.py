@@ -90,6 +90,45 @@ def test_list_of_pages_is_in_parts(tab, watch, address, width):
     assert tab.locator(".bd-links details[open] summary").all_inner_texts() == PARTS[:1]
 
 
+BEYOND = """() => [...document.querySelectorAll('.record *:not(mjx-assistive-mml, mjx-assistive-mml *)')].filter(node => {
+    if (node.getBoundingClientRect().right <= innerWidth + 1) return false;
+    for (let at = node; !at.matches('.record'); at = at.parentElement) if (getComputedStyle(at).overflowX === 'auto') return false;
+    return true }).map(node => node.outerHTML.slice(0, 100))"""
+
+
+@pytest.mark.parametrize(
+    "name, entries, kind, value, words",
+    [
+        ("theorems", 100, "source", "Ganesh 2024", "sensitivity binom"),
+        ("theorems", 100, "chapter", "chapter 5", "test_poisson_groups_are_dominated"),
+        ("reproductions", 140, "verdict", "reproduced", "lemma"),
+        ("errata", 22, "chapter", "chapter 13", "shuffle"),
+        ("peers", 100, "verdict", "too small", "Opacus"),
+    ],
+)
+def test_records_can_be_filtered(tab, watch, address, name, entries, kind, value, words):
+    """Statement or verdict first, the evidence folded; on a telephone nothing lies beyond the screen, folded or not."""
+    watch.take()
+    tab.set_viewport_size(checks.PHONE)
+    checks.open_page(tab, f"{address}/book/{name}.html")
+    tab.evaluate("() => document.querySelectorAll('.record details').forEach(part => { part.open = true })")
+    checks.settle(tab, 400)
+    report(tab.evaluate(BEYOND))
+    everything, seen = tab.locator(".record"), tab.locator(".record:visible")
+    assert seen.count() == everything.count() >= entries
+    tab.select_option(f".records-filter [aria-label={kind}]", value)
+    chosen = seen.count()
+    assert 0 < chosen < everything.count()
+    tab.fill("#records-words", words)
+    assert 0 < seen.count() <= chosen
+    assert tab.inner_text(".records-filter [role=status]") == f"{seen.count()} of {everything.count()}"
+    for record in seen.all():
+        assert value in record.get_attribute(f"data-{kind}").split("|")
+    tab.fill("#records-words", "qqqzzz")
+    assert seen.count() == 0 and tab.locator("table.records:visible").count() == 0
+    report(watch.take())
+
+
 def test_search_opens_by_keyboard(tab, watch, address):
     tab.set_viewport_size(checks.DESKTOP)
     checks.open_page(tab, f"{address}/{PAGES[0]}")
