@@ -122,6 +122,8 @@ def policy_problems(folder):
     problems = []
     for path in sorted(Path(folder).rglob("*.html")):
         name, text = path.relative_to(folder), path.read_text(encoding="utf-8")
+        if str(name) == "search.html":  # which alone may run WebAssembly
+            text = text.replace(" 'wasm-unsafe-eval'", "", 1)
         active, stated = policy.Active(text), policy.stated(text)
         if stated is None or re.search(r"<(?:script|link|style)\b", text[: text.index(stated)]):
             problems.append(f"{name}: no policy, or something before it")
