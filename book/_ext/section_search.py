@@ -41,12 +41,8 @@ WORDS = {
     "book/accountants": "FFT, PLD, numerical error",
     "book/exercises": "exercises, assignments",
 }
-QUIET = (
-    "book/docstrings",
-    "book/exercises",
-    "book/teaching",
-    "book/peers",
-)  # their titles repeat those of others
+# Their titles repeat those of others.
+QUIET = ("book/docstrings", "book/exercises", "book/teaching", "book/peers")
 PLACE = re.compile(
     r"\b(Theorem|Lemma|Algorithm|Proposition|Corollary|Conjecture|Definition|Figure|Section) ((?:[A-Z]\.)?\d+(?:\.\d+)*)",
     re.I,
@@ -62,9 +58,7 @@ def letters(match):
 
 def plain(node):
     """The text of a node, formulas and code blocks left out."""
-    for part in node.select(
-        "pre, script, style, svg, details, .headerlink, table.docutils caption, .cell_input, .cell_output"
-    ):
+    for part in node.select("pre, script, style, svg, summary, .headerlink, .cell_input, .cell_output"):
         part.decompose()
     for part in node.select(".math"):
         part.replace_with(letters(part.get_text()))
@@ -96,6 +90,7 @@ def statements(article, url, page):
         tag = cell.get_text(strip=True)
         link = cell.find("a")
         box = article.find(id=link["href"][1:]) if link else None
+        cell.find_next_sibling("td").details.decompose()  # names of tests are no words
         short = plain(cell.find_next_sibling("td"))
         title = (
             plain(box.find("p", class_="admonition-title")).partition("]")[2].strip()
