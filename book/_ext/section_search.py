@@ -119,7 +119,7 @@ def symbols(article, url, page):
         where = row.find_parent("section")
         if where and row.find_parent("table").th.get_text().strip() == "Symbol":
             title = cells[1] if "…" in cells[0] else f"{cells[0]}: {cells[1]}"
-            yield entry(f"{url}#{where['id']}", title, page, ". ".join(cells), [cells[0], *cells[2:3]], 2)
+            yield entry(f"{url}#{where['id']}", title, page, ". ".join(cells), [cells[0], *cells[2:3]], 3)
 
 
 def entries(path, name):

@@ -5,12 +5,22 @@
   const { node } = window.Book;
   const KINDS = ["source", "chapter", "verdict", "question"];
 
+  /** The sections around these parts of the page, but for the page itself. */
+  function around(parts) {
+    const found = new Set();
+    for (const part of parts) {
+      for (let at = part.parentElement.closest("section"); at && at.parentElement.closest("section"); at = at.parentElement.closest("section")) found.add(at);
+    }
+    return [...found];
+  }
+
   function build(records) {
-    const sections = [...new Set(records.flatMap((record) => {
-      const found = [];
-      for (let at = record.parentElement.closest("section"); at && at.parentElement.closest("section"); at = at.parentElement.closest("section")) found.push(at);
-      return found;
-    }))];
+    // A row of the index stands for the box with the full statement, and the sentence behind it.
+    const boxes = new Map(records.map((record) => {
+      const link = record.querySelector("td:first-child a[href^='#thm-']"), box = link && document.getElementById(link.hash.slice(1));
+      return [record, box ? [box, ...(box.nextElementSibling && box.nextElementSibling.matches("p") ? [box.nextElementSibling] : [])] : []];
+    }));
+    const parts = [...records, ...[...boxes.values()].flat()], sections = around(parts);
     const words = node("input", { type: "search", id: "records-words", autocomplete: "off" });
     const status = node("span", { role: "status" });
     const bar = node("form", { class: "records-filter", role: "search", "aria-label": "Filter the list" },
@@ -35,10 +45,11 @@
       for (const record of records) {
         record.hidden = !(wanted.every((word) => texts.get(record).includes(word))
           && Object.entries(choices).every(([kind, { value }]) => !value || (record.dataset[kind] || "").split("|").includes(value)));
+        for (const part of boxes.get(record)) part.hidden = record.hidden;
         shown += !record.hidden;
       }
       for (const table of document.querySelectorAll("table.records")) table.hidden = !table.querySelector(".record:not([hidden])");
-      for (const section of sections) section.hidden = !section.querySelector(".record:not([hidden])");
+      for (const section of sections) section.hidden = !parts.some((part) => !part.hidden && section.contains(part));
       status.textContent = shown === records.length ? `${shown} entries` : `${shown} of ${records.length}`;
     }
     bar.addEventListener("input", filter);

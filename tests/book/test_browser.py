@@ -122,6 +122,8 @@ def test_records_can_be_filtered(tab, watch, address, name, entries, kind, value
     tab.fill("#records-words", words)
     assert 0 < seen.count() <= chosen
     assert tab.inner_text(".records-filter [role=status]") == f"{seen.count()} of {everything.count()}"
+    if name == "theorems":  # the boxes with the full statements follow
+        assert tab.locator("div.proof:visible").count() == tab.locator(".record:visible td:first-child a").count()
     for record in seen.all():
         assert value in record.get_attribute(f"data-{kind}").split("|")
     tab.fill("#records-words", "qqqzzz")
