@@ -85,13 +85,20 @@ def preview(text):
 
 
 def finish(pages):
-    """What Jupyter Book leaves to do: a start page, and the content security policy. Return the problems."""
+    """What Jupyter Book leaves to do: a start page, and the content security policy. Return the problems.
+
+    The search page alone may run WebAssembly: Pagefind is written in it.
+    """
     start = re.search(r"url=([^\"]+)", (pages / "index.html").read_text(encoding="utf-8")).group(1).strip()
     first = (pages / start).read_text(encoding="utf-8")
     title = html.unescape(re.search(r"<h1>(.*?)<", first).group(1))
     head = "".join(f"{tag}\n" for tag in preview(first))
     (pages / "index.html").write_text(plain_pages.redirect(start, title, head), encoding="utf-8")
-    return policy.secure(pages)
+    problems = policy.secure(pages)
+    search = pages / "search.html"
+    text = search.read_text(encoding="utf-8").replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'", 1)
+    search.write_text(text, encoding="utf-8")
+    return problems
 
 
 def build(source=ROOT, output=None, verbose=False):

@@ -106,7 +106,7 @@ def inwards(html, name, names, address):
     page = names[0] if target == "index.html" else target.removesuffix(".html")
     if page in names:
         return f"#{anchor(page, unquote(parts.fragment))}"
-    if not target.endswith(".html") and (html / target).is_file():
+    if (not target.endswith(".html") or target.startswith("_static/")) and (html / target).is_file():
         return None
     raise ValueError(f"{name}: a link to {address}, which is no page of the book")
 

@@ -14,12 +14,10 @@ from pathlib import Path
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
-from tags_in_search import TAG, row_anchor
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
 from library_files import PACKAGE, public_modules  # noqa: E402
 
-TAGGED = re.compile(rf"\[({TAG.pattern})\]")
 FIELD = re.compile(r"^((?:\w+(?: = \w+)?(?:, )?)+) : (.*)$", re.DOTALL)
 
 
@@ -28,7 +26,9 @@ def members(name):
     module = importlib.import_module(name)
     listed = getattr(module, "__all__", None)
     found = {}
-    for key in dict.fromkeys([*(listed or ()), *vars(module)]):  # the package loads what it lists at first use
+    for key in dict.fromkeys(
+        [*(listed or ()), *vars(module)]
+    ):  # the package loads what it lists at first use
         value = getattr(module, key)
         home = getattr(value, "__module__", None) or ""
         if not (inspect.isclass(value) or inspect.isfunction(value)) or not inspect.getdoc(value):
@@ -63,33 +63,10 @@ def signature(thing):
     return str(found.replace(parameters=bare, return_annotation=found.empty))
 
 
-def link(tag):
-    """A tag, linked to its row on the page of theorems; errors in the sources have a page of their own."""
-    target = "errata.html" if tag.startswith("E-") else f"theorems.html#{row_anchor(tag)}"
-    return nodes.reference("", tag, internal=True, refuri=target)
-
-
-def tagged(text):
-    """Text with [tags] as links."""
-    pieces = TAGGED.split(text)
-    result = []
-    for before, tag in zip(pieces[::2], [*pieces[1::2], None]):
-        opened = before + "[" if tag else before
-        closed = "]" + opened if result else opened
-        result += [nodes.Text(closed)] if closed else []
-        result += [link(tag)] if tag else []
-    return result
-
-
 def words(text):
-    """Text with `names` as code and [tags] as links."""
-    result = []
-    for number, piece in enumerate(re.split(r"`([^`\n]+)`", " ".join(text.split()))):
-        if number % 2:
-            result.append(nodes.literal(piece, piece))
-        elif piece:
-            result += tagged(piece)
-    return result
+    """Text with `names` as code."""
+    pieces = enumerate(re.split(r"`([^`\n]+)`", " ".join(text.split())))
+    return [(nodes.literal(piece, piece) if odd % 2 else nodes.Text(piece)) for odd, piece in pieces if piece]
 
 
 def blocks(text):
@@ -151,6 +128,7 @@ class Docstrings(SphinxDirective):
         section = self.section(name, name, name.replace("_", "-").replace(".", "-"))
         shown = f"{name}{signature(thing)}"
         section += nodes.literal_block(shown, shown, language="python", classes=["signature"])
+        section += nodes.paragraph("", "", nodes.literal(name, name), classes=["source"])
         section += text_nodes(thing)
         for key, method in methods(thing).items():
             label = f".{key}" if isinstance(method, property) else f".{key}{signature(method)}"

@@ -35,10 +35,17 @@ def _is_live_code(entry):
     return "thebe" in str(getattr(entry, "filename", entry) or "") or "THEBE_JS_URL" in body
 
 
+def _is_mathjax(entry):
+    body = (getattr(entry, "attributes", None) or {}).get("body") or ""
+    return MATHJAX in str(getattr(entry, "filename", entry) or "") or "window.MathJax" in body
+
+
 def remove_live_code(app, pagename, templatename, context, doctree):
-    """Take the Thebe loader, which points at a remote host, out of the page."""
+    """Take the Thebe loader, which points at a remote host, out of the page; and MathJax, where nothing is to be set."""
     for kind in ("script_files", "css_files"):
         context[kind] = [entry for entry in context[kind] if not _is_live_code(entry)]
+    if 'class="math' not in (context.get("body") or ""):  # the first page counts the formulas of all others
+        context["script_files"] = [entry for entry in context["script_files"] if not _is_mathjax(entry)]
     if context.get("body"):
         context["body"] = LIVE_CODE.sub("", context["body"])
 

@@ -15,6 +15,8 @@ CARD_ALT = (
     "Epsilon of a group against its size: the certified upper bound stays low, the black-box lemma shoots up"
 )
 CITE_PAGE = "book/how_to_cite"
+# The owner of the address before one is set, a name that no account can have: nothing answers there.
+NOBODY = "/set--owner/"
 
 
 def address(root):
@@ -103,8 +105,35 @@ def footer(app, pagename, templatename, context, doctree):
     context["theme_extra_footer"] = f"<p>{' · '.join(parts)}</p>"
 
 
+def answers(button):
+    """Whether a button leads somewhere; a group, whether one of its buttons does, and those that do not are dropped."""
+    if button["type"] != "group":
+        return NOBODY not in button.get("url", "")
+    button["buttons"] = [one for one in button["buttons"] if answers(one)]
+    return bool(button["buttons"])
+
+
+def hide_buttons(app, pagename, templatename, context, doctree):
+    """Buttons that cannot work are hidden until the repository has an address: make set-repository."""
+    if "header_buttons" in context:
+        context["header_buttons"] = [button for button in context["header_buttons"] if answers(button)]
+
+
+def hide_links(app, doctree, docname):
+    """The same for links in the text: in a row of links they go with the dot behind them, elsewhere the words stay."""
+    for link in [node for node in doctree.findall(nodes.reference) if NOBODY in node.get("refuri", "")]:
+        after = link.next_node(descend=False, siblings=True)
+        if isinstance(after, nodes.Text) and after.startswith(" · "):
+            after.parent.replace(after, nodes.Text(after[3:]))
+            link.parent.remove(link)
+        else:
+            link.parent.replace(link, link.children)
+
+
 def setup(app):
     app.add_directive("citation", Citation)
     app.connect("config-inited", configure, priority=400)  # before extensions read their settings
     app.connect("html-page-context", footer)
+    app.connect("html-page-context", hide_buttons, priority=900)
+    app.connect("doctree-resolved", hide_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

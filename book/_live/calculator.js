@@ -6,7 +6,7 @@
   const { PoissonDPSGD, FixedBatchDPSGD, knownBatches, NoBracketError, calibrate, groupLemma } = window.PrivacyAccountant;
   const form = document.getElementById("calculator");
   if (!form) return;
-  const { svg: element, row, UNUSABLE } = window.LivePage;
+  const { svg: element, row, rounded, UNUSABLE } = window.LivePage;
   const { field, part, complain, save, restore } = window.LivePage.of(form);
   const PLOTTED = 16; // group sizes on the plot
   const MOST_BINS = 8192; // batches an epoch that the library's balls in bins takes
@@ -59,19 +59,6 @@
   }
 
   // ------------------------------------------------------------------ numbers in words
-
-  /** x to `digits` significant digits, rounded down (-1), up (+1) or to nearest (0). */
-  function rounded(x, digits, way = 0) {
-    if (x === 0 || !Number.isFinite(x)) return String(x);
-    let text = x.toPrecision(digits);
-    const back = Number(text);
-    if ((way > 0 && back < x) || (way < 0 && back > x)) {
-      const unit = 10 ** (Math.floor(Math.log10(Math.abs(x))) - digits + 1);
-      text = (back + way * unit).toPrecision(digits);
-    }
-    if (/e/.test(text)) return Number(text).toExponential().replace("e+", "e");
-    return text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
-  }
 
   function interval(bracket) {
     const same = Math.max(4, Math.min(15, 2 - Math.floor(Math.log10((bracket.upper - bracket.lower) / bracket.upper))));

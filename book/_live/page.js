@@ -49,7 +49,20 @@
     return made;
   }
 
+  /** x to `digits` significant digits, rounded down (-1), up (+1) or to nearest (0). */
+  function rounded(x, digits, way = 0) {
+    if (x === 0 || !Number.isFinite(x)) return String(x);
+    let text = x.toPrecision(digits);
+    const back = Number(text);
+    if ((way > 0 && back < x) || (way < 0 && back > x)) {
+      const unit = 10 ** (Math.floor(Math.log10(Math.abs(x))) - digits + 1);
+      text = (back + way * unit).toPrecision(digits);
+    }
+    if (/e/.test(text)) return Number(text).toExponential().replace("e+", "e");
+    return text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
+  }
+
   const UNUSABLE = "Some numbers cannot be used; what is wrong stands beside the fields.";
 
-  root.LivePage = { of, svg, row, UNUSABLE };
+  root.LivePage = { of, svg, row, rounded, UNUSABLE };
 })(window);

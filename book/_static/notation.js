@@ -2,26 +2,8 @@
 (function () {
   "use strict";
 
-  const root = new URL("../", document.currentScript.src);
+  const { root, load, node, typeset } = window.Book;
   let panel = null;
-
-  function load() {
-    return new Promise((done, failed) => {
-      if (window.BOOK_NOTATION) { done(); return; }
-      const script = document.createElement("script");
-      script.src = new URL("_static/notation-table.js", root);
-      script.onload = done;
-      script.onerror = failed;
-      document.head.append(script);
-    });
-  }
-
-  function node(name, attributes, ...children) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children);
-    return made;
-  }
 
   function filter(words) {
     const wanted = words.trim().toLowerCase();
@@ -34,7 +16,7 @@
   }
 
   async function build(address) {
-    await load();
+    await load("notation-table.js");
     const box = node("div", { class: "notation-table", tabindex: "0", role: "region", "aria-label": "Table of symbols" });
     box.innerHTML = window.BOOK_NOTATION;
     for (const row of box.querySelectorAll("tbody tr")) row.dataset.words = row.textContent.toLowerCase();
@@ -54,8 +36,7 @@
   }
 
   async function open(event) {
-    // A page without formulas has not loaded MathJax: there the link leads to the page.
-    if (event.ctrlKey || event.metaKey || event.shiftKey || !window.MathJax || !window.MathJax.typesetPromise) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const button = event.currentTarget;
     const first = panel === null;
@@ -67,7 +48,7 @@
     }
     panel.showModal();
     panel.querySelector("input").focus();
-    if (first) await window.MathJax.typesetPromise([panel]);
+    if (first) await typeset(panel);
     panel.dataset.ready = "true";
   }
 

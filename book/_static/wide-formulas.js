@@ -16,10 +16,12 @@
     var math = window.MathJax && MathJax.startup && MathJax.startup.promise;
     (math || Promise.resolve()).then(mark);
     var waiting;
-    window.addEventListener("resize", function () {
+    function soon() {
       clearTimeout(waiting);
       waiting = setTimeout(mark, 150);
-    });
+    }
+    window.addEventListener("resize", soon);
+    document.addEventListener("toggle", soon, true); // what was folded had no width
   }
   window.addEventListener("load", start);
 })();

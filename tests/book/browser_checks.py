@@ -180,13 +180,7 @@ def search_results(page, address, words):
     from urllib.parse import quote
 
     page.goto(f"{address}/search.html?q={quote(words)}", wait_until="load")
-    page.wait_for_function(
-        """() => { const text = document.querySelector('#search-results .search-summary, #search-results p');
-        return text && !/Preparing|Searching/.test(text.textContent + (document.querySelector('#search-results h2') || {textContent: ''}).textContent) }""",
-        timeout=120_000,
-    )
-    page.wait_for_timeout(100)
-    hrefs = page.evaluate(
-        "[...document.querySelectorAll('#search-results ul.search li > a')].map(a => a.href)"
-    )
+    page.wait_for_selector("#search-results ul.search li > a", timeout=120_000)
+    page.wait_for_timeout(200)  # from the disk entries come one by one
+    hrefs = page.evaluate("[...document.querySelectorAll('#search-results ul.search li > a')].map(a => a.href)")
     return [urlsplit(href).path.lstrip("/") for href in hrefs]

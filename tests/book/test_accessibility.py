@@ -74,6 +74,30 @@ def test_notation_is_one_key_away(tab, address, size):
     assert tab.evaluate("document.activeElement.classList.contains('btn-notation-button')")
 
 
+def test_a_tag_shows_its_statement(tab, address):
+    """On hover and on focus, typeset; Escape and leaving take the card away; it fits on a telephone."""
+    card = tab.locator("#statement-card")
+    for size in (checks.DESKTOP, checks.PHONE):
+        tab.set_viewport_size(size)
+        checks.open_page(tab, f"{address}/{CHAPTER}")
+        link = tab.locator("article a[href$='#thm-g-3-1']").last
+        link.focus()
+        card.locator("mjx-container").first.wait_for(state="visible")
+        assert "Theorem [G-3.1] Poisson sampling" in card.inner_text()
+        assert link.get_attribute("aria-describedby") == "statement-card"
+        report(checks.math_problems(tab) + checks.overflow_problems(tab))
+        tab.keyboard.press("Escape")
+        card.wait_for(state="hidden")
+    tab.set_viewport_size(checks.DESKTOP)
+    link.hover()
+    card.wait_for(state="visible")
+    card.hover()
+    checks.settle(tab, 500)
+    assert card.is_visible()
+    tab.mouse.move(2, 2)
+    card.wait_for(state="hidden")
+
+
 def test_statements_checks_and_damage_are_marked(tab, address):
     tab.set_viewport_size(checks.DESKTOP)
     checks.open_page(tab, f"{address}/{CHAPTER}")

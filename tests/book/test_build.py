@@ -10,6 +10,7 @@ import notebook_tools as tools
 import pytest
 import yaml
 from bootstrap_cell import repository
+from set_repository import set_repository
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +41,7 @@ def test_every_page_is_there_and_nothing_else(html):
         html_checks.image_problems,
         html_checks.figure_problems,
         html_checks.raw_markup,
+        html_checks.unlinked_names,
         html_checks.policy_problems,
     ],
 )
@@ -71,6 +73,27 @@ def test_figures_of_prose_pages_are_the_stored_ones(html, monkeypatch):
         assert image in shipped, name
 
 
+def test_tags_and_names_lead_where_they_should(html):
+    """In chapters, docstrings and the index; every statement has a card."""
+    chapter = html_checks.soup(html / "notebooks" / "12_mmcc.html")
+    assert '[<a class="reference internal" href="../book/theorems.html#thm-m-b-4">M-B.4</a>]' in str(chapter)
+    assert '[<a class="reference internal" href="theorems.html#tag-a-8">A-8</a>]' in (html / "book" / "docstrings.html").read_text()
+    library = html_checks.soup(html / "book" / "library.html")
+    assert len(library.select("a[href*='docstrings.html#']")) > 150
+    index = html_checks.soup(html / "book" / "theorems.html")
+    cards = (html / "_static" / "statements-data.js").read_text(encoding="utf-8")
+    for row in index.select("td[id^=tag-]"):
+        tag = row.get_text(strip=True)
+        assert f"[{tag}]" in cards or f'{row["id"]}"' in cards, tag
+        links = [link["href"] for link in row.find_parent("tr").find_all("a")]
+        assert any("/code/tests/" in link and "#L-" in link for link in links), tag
+        assert any("docstrings.html#" in link for link in links), tag
+    line = next(a for a in index.find_all("a") if a.get_text() == "tests/statements/test_properties.py::test_scale_does_not_matter")
+    path, _, anchor = line["href"].partition("#")
+    source = html_checks.soup((html / "book" / path).resolve())
+    assert "def test_scale_does_not_matter" in source.find(id=anchor).find_next("span", class_="nf").parent.get_text()
+
+
 def test_mathjax_is_local_and_lean(html):
     folder = html / "_static" / "mathjax"
     assert (folder / "tex-chtml.js").is_file()
@@ -81,16 +104,25 @@ def test_mathjax_is_local_and_lean(html):
 
 
 
-def test_buttons_open_the_notebooks_of_the_repository(html):
-    """On Colab and on Binder, from the top of each chapter."""
-    url, branch = repository()
+def links_of(page):
+    return {node["href"] for node in html_checks.soup(page).find_all("a", href=True)}
+
+
+def colab_and_binder(name, root=tools.ROOT):
+    url, branch = repository(root)
     where = url.removeprefix("https://github.com/")
-    for path in tools.chapters():
+    yield f"https://colab.research.google.com/github/{where}/blob/{branch}/{name}"
+    yield f"https://mybinder.org/v2/gh/{where}/{branch}?urlpath=lab/tree/{name}"
+
+
+def test_buttons_open_the_notebooks_of_the_repository(html):
+    """On Colab and on Binder, from the top of each chapter; before the repository has an address, no link leads there."""
+    nobody = "/set--owner/" in repository()[0]
+    for path in html_checks.pages(html) if nobody else ():
+        assert not [link for link in links_of(path) if "/set--owner/" in link], path
+    for path in () if nobody else tools.chapters():
         name = path.relative_to(tools.ROOT)
-        page = html_checks.soup(html / name.with_suffix(".html"))
-        links = {node["href"] for node in page.find_all("a", href=True) if node.find_parent("article") is None}
-        assert f"https://colab.research.google.com/github/{where}/blob/{branch}/{name}" in links
-        assert f"https://mybinder.org/v2/gh/{where}/{branch}?urlpath=lab/tree/{name}" in links
+        assert set(colab_and_binder(name)) <= links_of(html / name.with_suffix(".html"))
 
 
 # --- a build that is broken off leaves the pages of the one before --------------------------------------
@@ -100,10 +132,22 @@ def test_a_build_that_fails_leaves_the_old_pages(small, tmp_path):
     project = shutil.copytree(small, tmp_path / "project")
     contents = lambda: {path: path.read_bytes() for path in (project / "_build").rglob("*") if path.is_file()}
     before = contents()
-    toc = project / "_toc.yml"
-    toc.write_text(toc.read_text() + "  - file: book/none\n")
-    status, _ = builder.build(project)
+    page = project / "book" / "theorems.md"
+    page.write_text(page.read_text() + "\nSee [G-9] and `tests/test_numbers.py::test_none`.\n")
+    status, text = builder.build(project)
     assert status == 1 and contents() == before
+    for name in ("[G-9] has no statement", "tests/test_numbers.py::test_none does not exist"):
+        assert name in text
+
+
+def test_an_address_brings_the_buttons_back(small, tmp_path):
+    project = shutil.copytree(small, tmp_path / "project")
+    name = "notebooks/01_first"
+    assert not [link for link in links_of(project / f"_build/html/{name}.html") if "colab" in link or "binder" in link]
+    set_repository(project, "https://github.com/someone/book")
+    status, text = builder.build(project)
+    assert status == 0, text
+    assert set(colab_and_binder(f"{name}.ipynb", project)) <= links_of(project / f"_build/html/{name}.html")
 
 
 def test_pages_left_aside_are_put_back(tmp_path):
