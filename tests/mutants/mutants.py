@@ -50,6 +50,8 @@ _RENYI = _of(PROPERTIES, "test_renyi_divergences", "test_renyi_divergences_by_a_
 _SPLITTING = _of(PROPERTIES, "test_splitting_and_order_do_not_matter")
 _ENDS = _of("test_contour.py", "test_ends_of_epsilon_are_certified_where_they_lie")
 _INFINITE = _of("test_lattice.py", "test_infinite_losses_of_all_rounds_count_in_the_upper_bound_alone")
+_NEAR_ONE = _of("test_gaussian.py", "test_epsilon_where_delta_is_near_one")
+_MISS = _of("test_contour.py", "test_epsilon_near_certainty")
 _WINDOW = _of("test_contour.py", "test_mass_outside_the_window_is_covered")
 _STATED = _of("test_stated_errors.py", "test_brackets_cover_the_error_that_a_mixture_states")
 _WIDE = _of("test_conditional.py", "test_wide_groups_of_ages_cost_more")
@@ -99,7 +101,16 @@ DANGEROUS = [
     Mutant("contour: tail of the frequencies dropped", "accounting/contour", "_Integral._frequency_tail", {"BinOp Div#6": "0.0"}, _of("test_contour.py", "test_the_bound_on_high_frequencies_covers_them")),
     Mutant("contour: upper end not certified", "accounting/contour", "bracket_epsilon", {"Compare LtE#1": "True"}, _ENDS),
     Mutant("contour: certified by the lower bound", "accounting/contour", "bracket_epsilon", {"Constant 2#1": "0"}, _ENDS),
+    # Near delta = 1.
+    Mutant("miss: a Gaussian by the digits of delta", "gaussian", "epsilon", {"Compare Gt": "False"}, _NEAR_ONE),
+    Mutant("miss: a Gaussian without its second term", "gaussian", "_log_miss", {"Call logaddexp": "_.args[0]"}, _NEAR_ONE),
+    Mutant("miss: sign of the kernel forgotten", "accounting/contour", "_Integral._sum_frequencies", {"Call copysign": "_.args[0]"}, _MISS),
+    Mutant("miss: target a thousandth off", "accounting/contour", "side_epsilon", {"UnaryOp USub#2": "1e-3 - _.operand"}, _MISS),
+    Mutant("miss: delta from the other end", "accounting/contour", "side_log_delta", {"UnaryOp USub#1": "1.001 * _"}, _MISS),
+    Mutant("miss: mass of half a line from its left edge", "accounting/wide", "_logarithms", {"BinOp Sub#1": "edges[:-1] - least"}, ("test_wide.py",)),
     # The lattice.
+    Mutant("lattice: losses cut that reach epsilon", "accounting/lattice", "_Losses.__init__", {"BinOp Mult#2": "-0.9 * _.right"}, ("test_lattice.py", "test_accounting.py")),
+    Mutant("lattice: a lower law on any cells", "accounting/lattice_round", "repair", {"Compare Gt#1": "False"}, _of("test_wide.py", "test_losses_of_a_million")),
     Mutant("lattice: infinite losses dropped", "accounting/lattice_composition", "Sum.log_bound", {"Call logaddexp#2": "finite"}, _INFINITE),
     Mutant("lattice: infinite losses of one round for all", "accounting/lattice_composition", "Sum.__init__", {"BinOp Add#4": "_.left"}, _INFINITE),
     Mutant("lattice: slack taken off", "accounting/lattice_composition", "Sum.log_bound", {"BinOp Add#9": "max(value - 1e3 * slack, 1e-300)"}, ("test_lattice.py",)),
