@@ -110,20 +110,13 @@ class Account:
             return self._bracket(accounting.delta, epsilon)
         pure, failures = self._pure(), self._failures()
 
-        def with_failures(upper, method, order=None):
-            return UpperBound(min(curves.rounded(Fraction(upper) + failures, up=True), 1.0), method, order)
-
         def basic():
             pairs = self._bracket(accounting.delta, curves.rounded(Fraction(epsilon) - pure, up=False))
-            return with_failures(pairs.upper, "basic composition")
+            return UpperBound(pairs.upper, "basic composition")
 
-        def by_orders():
-            bound = renyi.to_delta(self._curve(), epsilon)
-            return with_failures(bound.upper, bound.method, bound.order)
-
-        return _least([by_orders] + [basic] * (pure is not None and pure <= epsilon))
-
-    # -------------------------------------------------------------- the two sorts of items
+        ways: list[Callable] = [lambda: renyi.to_delta(self._curve(), epsilon)]
+        bound = _least(ways + [basic] * (pure is not None and pure <= epsilon))
+        return UpperBound(min(curves.rounded(Fraction(bound.upper) + failures, up=True), 1.0), bound.method, bound.order)
 
     def _paired(self):
         """{pair: rounds}; plain Gaussians are one, whatever their noise [M-0a]."""
@@ -174,25 +167,28 @@ class Account:
             return Bracket(0.0, 0.0, "closed form")
         if len(pairs) <= _MOST_PAIRS:
             return ask(self.pairs(), target)
-        tries: list[tuple[int, dict]] = [(_COARSE, {"tolerance": 1e-3})]
         often = sum(count * _participation(item) for item, count in pairs.items()) * self.group_size
+        tries: list[tuple[int, dict]] = [(_COARSE, {"tolerance": 1e-3})]
         if often >= _OFTEN:
             tries.insert(0, (int(min(max(often, _CELLS[0]), _CELLS[1])), {"method": "contour"}))
         for cells, options in tries:
+            parts = [[(self._mixture(item), count) for item, count in merged(pairs, cells, up).items()] for up in (True, False)]
             try:
-                upper, lower = (
-                    ask([(self._mixture(item), count) for item, count in merged(pairs, cells, up).items()], target, **options)
-                    for up in (True, False)
-                )
+                upper, lower = (ask(part, target, **options) for part in parts)
             except NoBracketError:
                 if cells == _COARSE:
                     raise
-            else:
-                return Bracket(min(lower.lower, upper.upper), upper.upper, f"{upper.method} of merged pairs")
+                continue
+            break
+        return Bracket(min(lower.lower, upper.upper), upper.upper, f"{upper.method} of merged pairs")
 
 
 def together(counts: dict[float, int]) -> float:
-    """The noise of one Gaussian that tells as much as these on the same records: {noise: how many} [M-0a]."""
+    """The noise of one Gaussian that tells as much as these on the same records: {noise: how many} [M-0a].
+
+    So it does on the same sample, of which nobody knows the records of the group: given what came before, the modes of a release
+    have the largest inner products where all point one way, and then dominate [M-K].
+    """
     if list(counts.values()) == [1]:
         return next(iter(counts))
     return 1 / math.sqrt(math.fsum(count / noise / noise for noise, count in counts.items()))

@@ -100,6 +100,31 @@ def test_gaussians_on_one_sample_are_one():
     assert epsilon(together).lower > epsilon(apart).upper
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_adaptive_gaussians_on_one_sample_are_dominated(seed):
+    """[M-K] Two records, two releases; what the second asks depends on what the first said. By sums on a grid, both directions."""
+    rng, q, noises, step = np.random.default_rng(seed), 0.3, (1.0, 1.5), 0.05
+    grid = np.arange(-11, 11, step)
+    density = lambda y, mean, noise: np.exp(-(((y - mean) / noise) ** 2) / 2) / (noise * math.sqrt(2 * math.pi))
+    first = rng.choice([-1.0, 1.0], 2)
+    second = rng.choice([-1.0, 1.0], (2, 4))[:, np.digitize(grid, [-1, 0, 1])]  # of each record, by the first output
+    if seed == 0:  # everything points one way: attained
+        first, second = np.ones(2), np.ones((2, len(grid)))
+    pair = mixtures.binomial(2, q, accounts.together(dict.fromkeys(noises, 1)))
+    total, reference = 0, None
+    for drawn in np.ndindex(2, 2):
+        means = np.array(drawn) @ first, np.array(drawn) @ second
+        table = density(grid, means[0], noises[0])[:, None] * density(grid[None, :], means[1][:, None], noises[1]) * step**2
+        reference = table if reference is None else reference
+        total = total + q ** sum(drawn) * (1 - q) ** (2 - sum(drawn)) * table
+    for epsilon in (0.0, 0.5, 1.5):
+        remove = np.maximum(total - math.exp(epsilon) * reference, 0).sum()
+        add = np.maximum(reference - math.exp(epsilon) * total, 0).sum()
+        for found, direction in ((remove, "remove"), (add, "add")):
+            bound = pair.hockey_stick(epsilon, direction)
+            assert found <= bound + 1e-4 and (seed or found >= bound - 1e-4)
+
+
 def test_a_sample_of_a_sample():
     [(pair, rounds)] = events.composition(e.PoissonSampledDpEvent(0.2, e.ComposedDpEvent([SAMPLED])), group_size=3)
     assert rounds == 1
