@@ -304,3 +304,41 @@ def test_merged_pairs_enclose(monkeypatch):
     assert coarse.lower <= fine.lower <= exact.upper and exact.lower <= fine.upper <= coarse.upper
     assert coarse.lower < exact.lower and exact.upper < coarse.upper and coarse.relative_width < 0.6
     assert coarse.method.endswith("of merged pairs")
+
+
+def test_where_one_way_is_closed_the_other_is_taken(monkeypatch):
+    """The contour of fine cells may not close, and of two bounds one may not exist; where none does the refusal is said."""
+    account = accounts.Account()
+    for i in range(40):
+        account.add(("poisson", 0.01, 1 + i / 40), 50)
+    asked, real = [], accounting.epsilon
+
+    def epsilon_but_no_contour(parts, delta, **options):
+        asked.append(options)
+        if options.get("method") == "contour":
+            raise dplib.NoBracketError("no contour")
+        return real(parts, delta, **options)
+
+    monkeypatch.setattr(accounting, "epsilon", epsilon_but_no_contour)
+    assert account.epsilon(1e-5).lower < account.epsilon(1e-5).upper
+    assert [options.get("method") for options in asked[:3]] == ["contour", None, None]
+
+    def refused(*_, **__):
+        raise dplib.NoBracketError("nothing closes")
+
+    monkeypatch.setattr(accounting, "epsilon", refused)
+    with pytest.raises(dplib.NoBracketError, match="nothing closes"):
+        account.epsilon(1e-5)
+    account.add(("laplace", 5.0))
+    assert account.epsilon(1e-5).method == "Renyi"
+    monkeypatch.setattr(accounts.renyi, "to_epsilon", refused)
+    with pytest.raises(dplib.NoBracketError, match="nothing closes"):
+        account.epsilon(1e-5)
+
+
+def test_plain_gaussians_are_one_beside_others():
+    event = e.ComposedDpEvent([e.GaussianDpEvent(4.0), e.GaussianDpEvent(6.0), SAMPLED])
+    found = events.composition(event)
+    assert sorted(pair.noise_multiplier for pair, _ in found) == pytest.approx([1.5, (1 / 16 + 1 / 36) ** -0.5])
+    exact = accounting.epsilon([*events.composition(SAMPLED), *((mixtures.Mixture([1.0], [1.0], noise), 1) for noise in (4.0, 6.0))], 1e-5)
+    assert epsilon(event).upper == pytest.approx(exact.upper, rel=1e-5)
