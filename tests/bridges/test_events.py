@@ -11,7 +11,7 @@ from dp_accounting import dp_event as e
 from dp_accounting import pld, rdp
 
 import dplib
-from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, events, gaussian, mixtures
+from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, events, gaussian, mixtures, renyi
 from dplib.bridges import account as accounts
 from dplib.bridges import curves
 from dplib.results import Bracket, UpperBound
@@ -245,7 +245,7 @@ def test_random_trees_agree_with_dp_accounting(seed):
 @pytest.mark.parametrize("relation, event", [
     ("add/remove", e.LaplaceDpEvent(2.0)), ("zero-out", e.DiscreteLaplaceDpEvent(0.3, 2)), ("zero-out", e.DiscreteLaplaceDpEvent(2.0, 1)),
     ("zero-out", e.RandomizedResponseDpEvent(0.4, 3)), ("substitution", e.RandomizedResponseDpEvent(0.4, 3)),
-    ("substitution", e.RandomizedResponseDpEvent(0.999, 50)),
+    ("substitution", e.RandomizedResponseDpEvent(0.999, 50)), ("zero-out", e.RandomizedResponseDpEvent(0.5, 50)),
 ])  # fmt: skip
 def test_rényi_curves_are_those_of_the_laws(relation, event):
     """Sums over the outcomes, or dp_accounting's own formula; an upper bound is never below the PLD accountant's lower estimate."""
@@ -269,6 +269,27 @@ def test_rényi_curves_are_those_of_the_laws(relation, event):
 def test_twice_the_records_twice_the_sensitivity():
     assert epsilon(e.LaplaceDpEvent(2.0), "substitution").upper == epsilon(e.LaplaceDpEvent(1.0)).upper
     assert epsilon(e.DiscreteLaplaceDpEvent(0.2, 3), group_size=2).upper == epsilon(e.DiscreteLaplaceDpEvent(0.2, 6)).upper
+
+
+def test_a_measured_release_fails_or_is_randomised_response():
+    account = accounts.Account()
+    account.add(("release", 0.7, 1e-7), 3)
+    assert account.delta(2.1).upper == pytest.approx(3e-7, rel=1e-12) and account.delta(50.0).upper >= 3e-7
+    for order in (1.001, 2.0, 30.0):
+        found = curves.of(("release", 0.7, 1e-7), 1, "add/remove")(order)
+        assert found == pytest.approx(renyi.randomized_response(order, math.exp(0.7) / (1 + math.exp(0.7))), rel=1e-9)
+
+
+def test_a_measured_release_beside_a_gaussian():
+    """By hand: one outcome in delta_0 tells all; else randomised response adds its loss to that of the Gaussian."""
+    account, truth = accounts.Account(), math.exp(0.5) / (1 + math.exp(0.5))
+    account.add(("gaussian", 2.0))
+    account.add(("release", 0.0, 1e-6))
+    assert account.epsilon(2e-6).upper == pytest.approx(gaussian.epsilon(0.5, 1e-6), rel=1e-9)
+    account.add(("release", 0.5, 0.0))
+    for level in (0.2, 1.0, 2.0, 4.0):
+        both = truth * gaussian.delta(0.5, level - 0.5) + (1 - truth) * gaussian.delta(0.5, level + 0.5)
+        assert both <= account.delta(level).upper <= max(gaussian.delta(0.5, level - 0.5), 2 * both) + 1e-6
 
 
 def test_pairs_and_curves_together():
