@@ -28,8 +28,8 @@ NON_PRIVATE = ("non-private",)
 # Of more different pairs than this neighbouring ones are merged, so that an answer takes at most a second. The contour takes the
 # longer the rarer records take part: as many cells as expected participations; where these are few, the lattice.
 _MOST_PAIRS = 32
-_CELLS, _COARSE, _OFTEN = (16, 256), 6, 8
-_FINEST, _WIDER = 2.0**-10, 1.2  # width of a cell in log noise and log sampling probability, and how it grows
+_CELLS, _COARSE, _OFTEN = (12, 256), 4, 8
+_FINEST, _WIDER = 2.0**-10, 1.2  # width of a cell, and how it grows
 
 
 class Account:
@@ -110,20 +110,13 @@ class Account:
             return self._bracket(accounting.delta, epsilon)
         pure, failures = self._pure(), self._failures()
 
-        def with_failures(upper, method, order=None):
-            return UpperBound(min(curves.rounded(Fraction(upper) + failures, up=True), 1.0), method, order)
-
         def basic():
             pairs = self._bracket(accounting.delta, curves.rounded(Fraction(epsilon) - pure, up=False))
-            return with_failures(pairs.upper, "basic composition")
+            return UpperBound(pairs.upper, "basic composition")
 
-        def by_orders():
-            bound = renyi.to_delta(self._curve(), epsilon)
-            return with_failures(bound.upper, bound.method, bound.order)
-
-        return _least([by_orders] + [basic] * (pure is not None and pure <= epsilon))
-
-    # -------------------------------------------------------------- the two sorts of items
+        ways: list[Callable] = [lambda: renyi.to_delta(self._curve(), epsilon)]
+        bound = _least(ways + [basic] * (pure is not None and pure <= epsilon))
+        return UpperBound(min(curves.rounded(Fraction(bound.upper) + failures, up=True), 1.0), bound.method, bound.order)
 
     def _paired(self):
         """{pair: rounds}; plain Gaussians are one, whatever their noise [M-0a]."""
@@ -174,25 +167,28 @@ class Account:
             return Bracket(0.0, 0.0, "closed form")
         if len(pairs) <= _MOST_PAIRS:
             return ask(self.pairs(), target)
-        tries: list[tuple[int, dict]] = [(_COARSE, {"tolerance": 1e-3})]
         often = sum(count * _participation(item) for item, count in pairs.items()) * self.group_size
+        tries: list[tuple[int, dict]] = [(_COARSE, {"tolerance": 1e-3})]
         if often >= _OFTEN:
             tries.insert(0, (int(min(max(often, _CELLS[0]), _CELLS[1])), {"method": "contour"}))
         for cells, options in tries:
+            parts = [[(self._mixture(item), count) for item, count in merged(pairs, cells, up).items()] for up in (True, False)]
             try:
-                upper, lower = (
-                    ask([(self._mixture(item), count) for item, count in merged(pairs, cells, up).items()], target, **options)
-                    for up in (True, False)
-                )
+                upper, lower = (ask(part, target, **options) for part in parts)
             except NoBracketError:
                 if cells == _COARSE:
                     raise
-            else:
-                return Bracket(min(lower.lower, upper.upper), upper.upper, f"{upper.method} of merged pairs")
+                continue
+            break
+        return Bracket(min(lower.lower, upper.upper), upper.upper, f"{upper.method} of merged pairs")
 
 
 def together(counts: dict[float, int]) -> float:
-    """The noise of one Gaussian that tells as much as these on the same records: {noise: how many} [M-0a]."""
+    """The noise of one Gaussian that tells as much as these on the same records: {noise: how many} [M-0a].
+
+    So it does on the same sample, of which nobody knows the records of the group: given what came before, the modes of a release
+    have the largest inner products where all point one way, and then dominate [M-K].
+    """
     if list(counts.values()) == [1]:
         return next(iter(counts))
     return 1 / math.sqrt(math.fsum(count / noise / noise for noise, count in counts.items()))
@@ -201,15 +197,18 @@ def together(counts: dict[float, int]) -> float:
 def merged(pairs: dict[tuple, int], cells: int, up: bool) -> dict[tuple, int]:
     """At most about `cells` pairs that dominate these together (up), or are dominated by them [M-B].
 
-    Pairs of a cell in log noise and log sampling probability become one: with the least noise and the largest probability, or
-    with the most and the smallest. Given mixtures are left as they are.
+    Pairs of a cell become one: with the least noise and the largest sampling probability, or with the most and the smallest.
+    Given mixtures are left as they are.
     """
+    least = min((item[-1] for item in pairs if item[0] != "mixture"), default=1.0)
+    most = max((item[1] for item in pairs if item[0] == "poisson"), default=1.0)
+    places = [(_place(item, least, most), item, count) for item, count in pairs.items()]
     width = _FINEST
     while True:
         found: dict[tuple, list] = {}
-        for item, count in pairs.items():
-            found.setdefault(_cell(item, width), []).append((item, count))
-        if len(found) <= cells or width > 500:
+        for (sort, place), item, count in places:
+            found.setdefault((sort, *(int(x / width) for x in place)), []).append((item, count))
+        if len(found) <= cells or width > 1:
             break
         width *= _WIDER
     worst = {True: (min, max), False: (max, min)}[up]
@@ -229,12 +228,14 @@ def _participation(item):
     return {"poisson": lambda: item[1], "fixed": lambda: item[2] / item[1]}.get(item[0], lambda: 1.0)()
 
 
-def _cell(item, width):
+def _place(item, least, most):
+    """Where a pair stands among those of its kind, between 0 and log 2: the nearer to the least noise and the largest probability,
+    the more it costs, and the finer are the cells."""
     kind, *law, noise = item
     if kind == "mixture":
-        return item
-    place = math.floor(math.log(noise) / width)
-    return (kind, math.floor(math.log(law[0]) / width), place) if kind == "poisson" else (kind, *law, place)
+        return item, ()
+    noise = math.log1p((least / noise) ** 2)
+    return ((kind,), (noise, math.log1p((law[0] / most) ** 2))) if kind == "poisson" else ((kind, *law), (noise,))
 
 
 def _least(ways):

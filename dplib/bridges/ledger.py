@@ -6,23 +6,19 @@ import copy
 import dataclasses
 import datetime
 import json
-import math
 import os
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from .._base import validate as check
-from ..mechanisms import BallsInBins, FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD
+from ..mechanisms import FixedBatchDPSGD, LastIterate, PoissonDPSGD
 from ..results import Bracket, NoBracketError, UpperBound
+from . import entries
 from .account import Account, Relation, together
-from .events import account
 
 _FORMAT = "dplib.Ledger 1"
 _MOST_STEPS = 10**9
-_WHAT = "a mechanism of dplib, a DpEvent, {'epsilon': ..., 'delta': ...} or {'rho': ...}"
 
 
 class Ledger:
@@ -52,7 +48,8 @@ class Ledger:
         total = Account(relation, group_size)
         self.relation, self.group_size = total.relation, total.group_size
         self._entries: list[dict] = []
-        self._rounds: list[dict[tuple, int]] = []  # of every entry
+        self._rounds: list[dict[tuple, int]] = []  # the items of every entry
+        self._samples: dict[str, dict[tuple, int]] = {}  # those of the last entry from a sample
 
     @property
     def entries(self) -> list[dict]:
@@ -71,13 +68,14 @@ class Ledger:
         sample : a label. Releases with one label saw the *same* sample of records in each of their rounds: their Gaussians are one
             Gaussian before the sampling [M-0a], which costs more than samples of their own. They need the same sampling, and as many rounds.
         """
-        tree, rounds = self._read(what, count)
+        tree, rounds = entries.read(what, count, self.relation, self.group_size)
         for key, text in (("name", name), ("sample", sample)):
             if text is not None and not isinstance(text, str):
                 raise TypeError(f"{key} must be a string or None; got {text!r}")
-        entry = {"what": tree, "count": check.whole("count", count, at_least=1), "name": name, "date": _date(date), "sample": sample}
+        entry = {"what": tree, "count": check.whole("count", count, at_least=1), "name": name, "date": entries.day(date), "sample": sample}
         if sample is not None:
-            self._check_sample(sample, rounds)
+            _check_sample(sample, rounds, self._samples.get(sample, rounds))
+            self._samples[sample] = rounds
         self._entries.append(entry)
         self._rounds.append(rounds)
 
@@ -88,7 +86,7 @@ class Ledger:
     def would_exceed(self, epsilon: float, delta: float, what: Any, count: int = 1) -> bool:
         """Whether (epsilon, delta) cannot be promised any more after `what`, `count` times; arguments as for `add`."""
         epsilon, delta = check.epsilon(epsilon), check.delta(delta)
-        return not self._fits(epsilon, delta, self._read(what, count)[1], 1)
+        return not self._fits(epsilon, delta, entries.read(what, count, self.relation, self.group_size)[1], 1)
 
     def largest_steps(self, what: Any, epsilon: float, delta: float) -> int:
         """How many more rounds of `what` stay within (epsilon, delta): `steps` of a mechanism, repetitions of anything else; 0 for none.
@@ -99,7 +97,7 @@ class Ledger:
         if isinstance(what, LastIterate):
             raise ValueError("what must have rounds that compose; the rounds of a LastIterate are released together")
         what = dataclasses.replace(what, steps=1) if isinstance(what, (PoissonDPSGD, FixedBatchDPSGD)) else what
-        rounds = self._read(what, 1)[1]
+        rounds = entries.read(what, 1, self.relation, self.group_size)[1]
         low, high = 0, 1
         while self._fits(epsilon, delta, rounds, high):
             if high >= _MOST_STEPS:
@@ -137,7 +135,7 @@ class Ledger:
             ledger = cls(record["relation"], record["group_size"])
             for entry in record["entries"]:
                 what = entry["what"]
-                ledger.add(_node(what) if "class_name" in what else what, **{key: entry[key] for key in entry if key != "what"})
+                ledger.add(entries.node(what) if "class_name" in what else what, **{key: entry[key] for key in entry if key != "what"})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"path must be a file that Ledger.save wrote; got {os.fspath(path)!r}: {error!r}") from error
         return ledger
@@ -154,71 +152,8 @@ class Ledger:
 
     # ------------------------------------------------------------------ entries
 
-    def _read(self, what, count):
-        """(what is stored, {item: rounds}) of a release."""
-        count = check.whole("count", count, at_least=1)
-        if isinstance(what, Mapping):
-            tree = _measured(what)
-            item = ("zcdp", tree["rho"], 0.0) if "rho" in tree else ("release", tree["epsilon"], tree["delta"])
-            return tree, {item: count} if any(tree.values()) else {}
-        if isinstance(what, (BallsInBins, MatrixMechanism)):
-            raise ValueError(
-                f"what must compose round by round; a {type(what).__name__} is accounted for as a whole. Enter its guarantee: "
-                "{'epsilon': ..., 'delta': ...}"
-            )
-        if isinstance(what, LastIterate) and count > 1:
-            raise ValueError(f"count must be 1 for a LastIterate, which is one release of a whole run; got {count}. Add each run by itself")
-        tree = self._mechanism(what) if isinstance(what, (PoissonDPSGD, FixedBatchDPSGD, LastIterate)) else _tree(what)
-        found = account(_node(tree) if isinstance(tree, dict) else what, self.relation, self.group_size)
-        return tree, {item: rounds * count for item, rounds in found.rounds.items()}
-
-    def _mechanism(self, mechanism):
-        """The tree of a mechanism's event."""
-        size = getattr(mechanism, "group_size", 1)
-        if size not in (1, self.group_size):
-            raise ValueError(f"what must have group_size 1 or {self.group_size}, that of the ledger; got {size}")
-        if isinstance(mechanism, LastIterate):
-            [(pair, _)] = mechanism.composition()
-            total = math.fsum(pair.probabilities)
-            return {
-                "class_name": "MixtureOfGaussiansDpEvent", "standard_deviation": pair.noise_multiplier,
-                "sensitivities": pair.sensitivities.tolist(), "sampling_probs": (pair.probabilities / total).tolist(),
-            }  # fmt: skip
-        gaussian = {"class_name": "GaussianDpEvent", "noise_multiplier": float(mechanism.noise_multiplier)}
-        if isinstance(mechanism, PoissonDPSGD):
-            step = {"class_name": "PoissonSampledDpEvent", "sampling_probability": float(mechanism.sampling_probability)}
-        else:
-            size = int(mechanism.dataset_size) + self.group_size
-            step = {"class_name": "SampledWithoutReplacementDpEvent", "source_dataset_size": size, "sample_size": int(mechanism.batch_size)}
-        return {"class_name": "SelfComposedDpEvent", "event": step | {"event": gaussian}, "count": int(mechanism.steps)}
-
-    def _check_sample(self, sample, rounds):
-        """That all releases from one sample are sampled alike."""
-        if len(rounds) != 1 or next(iter(rounds))[0] not in ("poisson", "fixed"):
-            raise ValueError(f"sample must be left out for what is not a sampled Gaussian in every round; got {sample!r}")
-        for entry, earlier in zip(self._entries, self._rounds):
-            if entry["sample"] == sample and _sampling(earlier) != _sampling(rounds):
-                raise ValueError(
-                    f"sample must name releases with the same sampling and as many rounds; {sample!r} has {_sampling(earlier)}, "
-                    f"and this has {_sampling(rounds)}"
-                )
-
     def _account(self):
-        total = Account(self.relation, self.group_size)
-        shared: dict[str, list] = {}
-        for entry, rounds in zip(self._entries, self._rounds):
-            if entry["sample"] is not None:
-                shared.setdefault(entry["sample"], []).extend(rounds.items())
-                continue
-            for item, count in rounds.items():
-                total.add(item, count)
-        for found in shared.values():
-            noises: dict[float, int] = {}
-            for item, _ in found:
-                noises[item[-1]] = noises.get(item[-1], 0) + 1
-            (*law, _), count = found[0]
-            total.add((*law, together(noises)), count)
-        return total
+        return _together(Account(self.relation, self.group_size), zip(self._entries, self._rounds))
 
     def _fits(self, epsilon, delta, rounds, times):
         total = self._account()
@@ -230,45 +165,35 @@ class Ledger:
             return False
 
 
+def _check_sample(sample, rounds, other):
+    """That a release from a sample is sampled like the `other` from it."""
+    if len(rounds) != 1 or next(iter(rounds))[0] not in ("poisson", "fixed"):
+        raise ValueError(f"sample must be left out for what is not a sampled Gaussian in every round; got {sample!r}")
+    if _sampling(other) != _sampling(rounds):
+        raise ValueError(
+            f"sample must name releases with the same sampling and as many rounds; {sample!r} has {_sampling(other)}, "
+            f"and this has {_sampling(rounds)}"
+        )
+
+
+def _together(total, pairs):
+    """An account with all (entry, {item: rounds}) in it; Gaussians on the same samples are one [M-0a], [M-K]."""
+    shared: dict[str, list] = {}
+    for entry, rounds in pairs:
+        if entry["sample"] is not None:
+            shared.setdefault(entry["sample"], []).extend(rounds.items())
+            continue
+        for item, count in rounds.items():
+            total.add(item, count)
+    for found in shared.values():
+        noises: dict[float, int] = {}
+        for item, _ in found:
+            noises[item[-1]] = noises.get(item[-1], 0) + 1
+        (*law, _), count = found[0]
+        total.add((*law, together(noises)), count)
+    return total
+
+
 def _sampling(rounds):
     [((*law, _), count)] = rounds.items()
     return f"{' '.join(map(str, law))}, {count} rounds"
-
-
-def _measured(what):
-    """A checked copy of {"epsilon", "delta"} or {"rho"}."""
-    if set(what) not in ({"epsilon", "delta"}, {"rho"}):
-        raise ValueError(f"what must be {_WHAT}; got {dict(what)!r}")
-    if "rho" in what:
-        return {"rho": check.real("rho", what["rho"], at_least=0, at_most=1e90)}
-    return {"epsilon": check.target_epsilon(what["epsilon"]), "delta": check.real("delta", what["delta"], at_least=0, below=1)}
-
-
-def _tree(value):
-    """An event as dictionaries, lists and numbers."""
-    if isinstance(value, (list, tuple)) and not hasattr(value, "class_name"):
-        return [_tree(part) for part in value]
-    named = getattr(value, "class_name", None) or type(value).__name__
-    fields = getattr(value, "__dict__", {}) if isinstance(value, SimpleNamespace) else None
-    if fields is None:
-        fields = getattr(value, "_fields", None) or [part.name for part in getattr(type(value), "__attrs_attrs__", ())]
-    if not fields and not named.endswith("DpEvent"):
-        return value.tolist() if hasattr(value, "tolist") else value
-    tree = {name: _tree(getattr(value, name)) for name in fields if name not in ("class_name", "module_name")}
-    return {"class_name": named, **tree}
-
-
-def _node(tree):
-    """The other way: an object with the attributes of the event."""
-    if isinstance(tree, dict):
-        return SimpleNamespace(**{name: _node(value) for name, value in tree.items()})
-    return [_node(part) for part in tree] if isinstance(tree, list) else tree
-
-
-def _date(date):
-    if date is None or isinstance(date, datetime.date):
-        return None if date is None else date.isoformat()[:10]
-    try:
-        return datetime.date.fromisoformat(date).isoformat()
-    except (TypeError, ValueError):
-        raise ValueError(f"date must be a date, 'YYYY-MM-DD' or None; got {date!r}") from None

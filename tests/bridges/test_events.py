@@ -11,7 +11,7 @@ from dp_accounting import dp_event as e
 from dp_accounting import pld, rdp
 
 import dplib
-from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, events, gaussian, mixtures
+from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, events, gaussian, mixtures, renyi
 from dplib.bridges import account as accounts
 from dplib.bridges import curves
 from dplib.results import Bracket, UpperBound
@@ -98,6 +98,31 @@ def test_gaussians_on_one_sample_are_one():
     apart = e.ComposedDpEvent([e.PoissonSampledDpEvent(0.1, e.GaussianDpEvent(noise)) for noise in (20.0, *[2.0] * 4)])
     together = e.PoissonSampledDpEvent(0.1, tree)
     assert epsilon(together).lower > epsilon(apart).upper
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_adaptive_gaussians_on_one_sample_are_dominated(seed):
+    """[M-K] Two records, two releases; what the second asks depends on what the first said. By sums on a grid, both directions."""
+    rng, q, noises, step = np.random.default_rng(seed), 0.3, (1.0, 1.5), 0.05
+    grid = np.arange(-11, 11, step)
+    density = lambda y, mean, noise: np.exp(-(((y - mean) / noise) ** 2) / 2) / (noise * math.sqrt(2 * math.pi))
+    first = rng.choice([-1.0, 1.0], 2)
+    second = rng.choice([-1.0, 1.0], (2, 4))[:, np.digitize(grid, [-1, 0, 1])]  # of each record, by the first output
+    if seed == 0:  # everything points one way: attained
+        first, second = np.ones(2), np.ones((2, len(grid)))
+    pair = mixtures.binomial(2, q, accounts.together(dict.fromkeys(noises, 1)))
+    total, reference = 0, None
+    for drawn in np.ndindex(2, 2):
+        means = np.array(drawn) @ first, np.array(drawn) @ second
+        table = density(grid, means[0], noises[0])[:, None] * density(grid[None, :], means[1][:, None], noises[1]) * step**2
+        reference = table if reference is None else reference
+        total = total + q ** sum(drawn) * (1 - q) ** (2 - sum(drawn)) * table
+    for epsilon in (0.0, 0.5, 1.5):
+        remove = np.maximum(total - math.exp(epsilon) * reference, 0).sum()
+        add = np.maximum(reference - math.exp(epsilon) * total, 0).sum()
+        for found, direction in ((remove, "remove"), (add, "add")):
+            bound = pair.hockey_stick(epsilon, direction)
+            assert found <= bound + 1e-4 and (seed or found >= bound - 1e-4)
 
 
 def test_a_sample_of_a_sample():
@@ -220,7 +245,7 @@ def test_random_trees_agree_with_dp_accounting(seed):
 @pytest.mark.parametrize("relation, event", [
     ("add/remove", e.LaplaceDpEvent(2.0)), ("zero-out", e.DiscreteLaplaceDpEvent(0.3, 2)), ("zero-out", e.DiscreteLaplaceDpEvent(2.0, 1)),
     ("zero-out", e.RandomizedResponseDpEvent(0.4, 3)), ("substitution", e.RandomizedResponseDpEvent(0.4, 3)),
-    ("substitution", e.RandomizedResponseDpEvent(0.999, 50)),
+    ("substitution", e.RandomizedResponseDpEvent(0.999, 50)), ("zero-out", e.RandomizedResponseDpEvent(0.5, 50)),
 ])  # fmt: skip
 def test_rényi_curves_are_those_of_the_laws(relation, event):
     """Sums over the outcomes, or dp_accounting's own formula; an upper bound is never below the PLD accountant's lower estimate."""
@@ -244,6 +269,27 @@ def test_rényi_curves_are_those_of_the_laws(relation, event):
 def test_twice_the_records_twice_the_sensitivity():
     assert epsilon(e.LaplaceDpEvent(2.0), "substitution").upper == epsilon(e.LaplaceDpEvent(1.0)).upper
     assert epsilon(e.DiscreteLaplaceDpEvent(0.2, 3), group_size=2).upper == epsilon(e.DiscreteLaplaceDpEvent(0.2, 6)).upper
+
+
+def test_a_measured_release_fails_or_is_randomised_response():
+    account = accounts.Account()
+    account.add(("release", 0.7, 1e-7), 3)
+    assert account.delta(2.1).upper == pytest.approx(3e-7, rel=1e-12) and account.delta(50.0).upper >= 3e-7
+    for order in (1.001, 2.0, 30.0):
+        found = curves.of(("release", 0.7, 1e-7), 1, "add/remove")(order)
+        assert found == pytest.approx(renyi.randomized_response(order, math.exp(0.7) / (1 + math.exp(0.7))), rel=1e-9)
+
+
+def test_a_measured_release_beside_a_gaussian():
+    """By hand: one outcome in delta_0 tells all; else randomised response adds its loss to that of the Gaussian."""
+    account, truth = accounts.Account(), math.exp(0.5) / (1 + math.exp(0.5))
+    account.add(("gaussian", 2.0))
+    account.add(("release", 0.0, 1e-6))
+    assert account.epsilon(2e-6).upper == pytest.approx(gaussian.epsilon(0.5, 1e-6), rel=1e-9)
+    account.add(("release", 0.5, 0.0))
+    for level in (0.2, 1.0, 2.0, 4.0):
+        both = truth * gaussian.delta(0.5, level - 0.5) + (1 - truth) * gaussian.delta(0.5, level + 0.5)
+        assert both <= account.delta(level).upper <= max(gaussian.delta(0.5, level - 0.5), 2 * both) + 1e-6
 
 
 def test_pairs_and_curves_together():
@@ -279,3 +325,41 @@ def test_merged_pairs_enclose(monkeypatch):
     assert coarse.lower <= fine.lower <= exact.upper and exact.lower <= fine.upper <= coarse.upper
     assert coarse.lower < exact.lower and exact.upper < coarse.upper and coarse.relative_width < 0.6
     assert coarse.method.endswith("of merged pairs")
+
+
+def test_where_one_way_is_closed_the_other_is_taken(monkeypatch):
+    """The contour of fine cells may not close, and of two bounds one may not exist; where none does the refusal is said."""
+    account = accounts.Account()
+    for i in range(40):
+        account.add(("poisson", 0.01, 1 + i / 40), 50)
+    asked, real = [], accounting.epsilon
+
+    def epsilon_but_no_contour(parts, delta, **options):
+        asked.append(options)
+        if options.get("method") == "contour":
+            raise dplib.NoBracketError("no contour")
+        return real(parts, delta, **options)
+
+    monkeypatch.setattr(accounting, "epsilon", epsilon_but_no_contour)
+    assert account.epsilon(1e-5).lower < account.epsilon(1e-5).upper
+    assert [options.get("method") for options in asked[:3]] == ["contour", None, None]
+
+    def refused(*_, **__):
+        raise dplib.NoBracketError("nothing closes")
+
+    monkeypatch.setattr(accounting, "epsilon", refused)
+    with pytest.raises(dplib.NoBracketError, match="nothing closes"):
+        account.epsilon(1e-5)
+    account.add(("laplace", 5.0))
+    assert account.epsilon(1e-5).method == "Renyi"
+    monkeypatch.setattr(accounts.renyi, "to_epsilon", refused)
+    with pytest.raises(dplib.NoBracketError, match="nothing closes"):
+        account.epsilon(1e-5)
+
+
+def test_plain_gaussians_are_one_beside_others():
+    event = e.ComposedDpEvent([e.GaussianDpEvent(4.0), e.GaussianDpEvent(6.0), SAMPLED])
+    found = events.composition(event)
+    assert sorted(pair.noise_multiplier for pair, _ in found) == pytest.approx([1.5, (1 / 16 + 1 / 36) ** -0.5])
+    exact = accounting.epsilon([*events.composition(SAMPLED), *((mixtures.Mixture([1.0], [1.0], noise), 1) for noise in (4.0, 6.0))], 1e-5)
+    assert epsilon(event).upper == pytest.approx(exact.upper, rel=1e-5)

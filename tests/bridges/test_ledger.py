@@ -43,6 +43,9 @@ def test_mechanisms_compose():
     assert ledger(RUN, group_size=2).spent(1e-6) == PoissonDPSGD(1.0, 0.01, 1000, 2).epsilon(1e-6)
     assert ledger(FIXED, group_size=2).spent(1e-6) == FixedBatchDPSGD(2.0, 10, 1000, 500, 2).epsilon(1e-6)
     assert Ledger().spent(1e-6).upper == 0
+    thrice = Ledger()
+    thrice.add(RUN, count=3)
+    assert thrice.spent(1e-6) == PoissonDPSGD(1.0, 0.01, 3000).epsilon(1e-6)
 
 
 def test_mechanisms_and_their_events_are_the_same_entries():

@@ -1,0 +1,99 @@
+"""What is entered into a ledger, as it is stored and as the items of an account.
+
+Mechanisms and events are stored alike, as trees of dictionaries with the name of the event's class, so that a file can be read
+without dp_accounting.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping
+from types import SimpleNamespace
+
+from .._base import validate as check
+from ..mechanisms import BallsInBins, FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD
+from .events import account
+
+_WHAT = "a mechanism of dplib, a DpEvent, {'epsilon': ..., 'delta': ...} or {'rho': ...}"
+
+
+def read(what, count, relation, group_size):
+    """(what is stored, {item: rounds}) of a release, `count` times. Raises ValueError or TypeError for what does not compose."""
+    count = check.whole("count", count, at_least=1)
+    if isinstance(what, Mapping):
+        tree = _measured(what)
+        item = ("zcdp", tree["rho"], 0.0) if "rho" in tree else ("release", tree["epsilon"], tree["delta"])
+        return tree, {item: count} if any(tree.values()) else {}
+    if isinstance(what, (BallsInBins, MatrixMechanism)):
+        raise ValueError(
+            f"what must compose round by round; a {type(what).__name__} is accounted for as a whole. Enter its guarantee: "
+            "{'epsilon': ..., 'delta': ...}"
+        )
+    if isinstance(what, LastIterate) and count > 1:
+        raise ValueError(f"count must be 1 for a LastIterate, which is one release of a whole run; got {count}. Add each run by itself")
+    known = isinstance(what, (PoissonDPSGD, FixedBatchDPSGD, LastIterate))
+    tree = _mechanism(what, group_size) if known else _tree(what)
+    found = account(node(tree) if isinstance(tree, dict) else what, relation, group_size)
+    return tree, {item: rounds * count for item, rounds in found.rounds.items()}
+
+
+def node(tree):
+    """An object with the attributes of the event whose tree this is."""
+    if isinstance(tree, dict):
+        return SimpleNamespace(**{name: node(value) for name, value in tree.items()})
+    return [node(part) for part in tree] if isinstance(tree, list) else tree
+
+
+def day(date):
+    """A date as "YYYY-MM-DD", or None."""
+    if date is None or isinstance(date, datetime.date):
+        return None if date is None else date.isoformat()[:10]
+    try:
+        return datetime.date.fromisoformat(date).isoformat()
+    except (TypeError, ValueError):
+        raise ValueError(f"date must be a date, 'YYYY-MM-DD' or None; got {date!r}") from None
+
+
+def _mechanism(mechanism, group_size):
+    """The tree of a mechanism's event."""
+    size = getattr(mechanism, "group_size", 1)
+    if size not in (1, group_size):
+        raise ValueError(f"what must have group_size 1 or {group_size}, that of the ledger; got {size}")
+    if isinstance(mechanism, LastIterate):
+        [(pair, _)] = mechanism.composition()
+        total = math.fsum(pair.probabilities)
+        return {
+            "class_name": "MixtureOfGaussiansDpEvent", "standard_deviation": pair.noise_multiplier,
+            "sensitivities": pair.sensitivities.tolist(), "sampling_probs": (pair.probabilities / total).tolist(),
+        }  # fmt: skip
+    gaussian = {"class_name": "GaussianDpEvent", "noise_multiplier": float(mechanism.noise_multiplier)}
+    if isinstance(mechanism, PoissonDPSGD):
+        step = {"class_name": "PoissonSampledDpEvent", "sampling_probability": float(mechanism.sampling_probability)}
+    else:
+        size = int(mechanism.dataset_size) + group_size
+        step = {"class_name": "SampledWithoutReplacementDpEvent", "source_dataset_size": size, "sample_size": int(mechanism.batch_size)}
+    return {"class_name": "SelfComposedDpEvent", "event": step | {"event": gaussian}, "count": int(mechanism.steps)}
+
+
+def _measured(what):
+    """A checked copy of {"epsilon", "delta"} or {"rho"}."""
+    if set(what) not in ({"epsilon", "delta"}, {"rho"}):
+        raise ValueError(f"what must be {_WHAT}; got {dict(what)!r}")
+    if "rho" in what:
+        return {"rho": check.real("rho", what["rho"], at_least=0, at_most=1e90)}
+    return {"epsilon": check.target_epsilon(what["epsilon"]), "delta": check.real("delta", what["delta"], at_least=0, below=1)}
+
+
+def _tree(value):
+    """An event as dictionaries, lists and numbers."""
+    if isinstance(value, (list, tuple)) and not hasattr(value, "class_name"):
+        return [_tree(part) for part in value]
+    named = getattr(value, "class_name", None) or type(value).__name__
+    named = named.decode() if isinstance(named, bytes) else named
+    attributes = [part.name for part in getattr(type(value), "__attrs_attrs__", ())]
+    fields = vars(value) if isinstance(value, SimpleNamespace) else getattr(value, "_fields", attributes)
+    if not fields and not named.endswith("DpEvent"):
+        return value.tolist() if hasattr(value, "tolist") else value
+    tree = {name: _tree(getattr(value, name)) for name in fields if name not in ("class_name", "module_name")}
+    return {"class_name": named, **tree}
