@@ -46,4 +46,4 @@ class Table:
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(entry)}</td>" for entry in row) + "</tr>" for row in self.rows
         )
-        return f'<table class="table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        return f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
