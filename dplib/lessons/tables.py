@@ -42,7 +42,9 @@ class Table:
         return "\n".join(lines)
 
     def _repr_html_(self):
-        head = "".join(f'<th scope="col">{html.escape(entry)}</th>' if entry else "<td></td>" for entry in self.header)
+        head = "".join(
+            f'<th scope="col">{html.escape(entry)}</th>' if entry else "<td></td>" for entry in self.header
+        )
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(entry)}</td>" for entry in row) + "</tr>" for row in self.rows
         )
