@@ -5,12 +5,14 @@ before the pages are read, the image is written to `book/_figures/growth.png`, s
 `![what the figure shows](_figures/growth.png)` in `book/*.md` always shows the stored output.
 
 Figures are numbered by chapter, although chapters carry their number in the title only: the second one of
-`notebooks/05_…` is Figure 5.2. A lent figure has the same number on every page, any other one counts on its page.
+`notebooks/05_…` is Figure 5.2, and a companion of the chapter counts on. A lent figure has the same number on every
+page, any other one counts on its page.
 """
 
 import base64
 import json
 import re
+from collections import defaultdict
 from pathlib import Path
 
 from docutils import nodes
@@ -75,15 +77,16 @@ def captioned(root):
 
 def number_figures(app, env):
     """In place of numbers that run through the whole book."""
-    numbers, addresses = {}, captioned(app.srcdir)
+    numbers, addresses, seen = {}, captioned(app.srcdir), defaultdict(int)
     pages = {
         page: counters["figure"] for page, counters in env.toc_fignumbers.items() if "figure" in counters
     }
-    for page, figures in pages.items():
+    for page, figures in sorted(pages.items()):
         chapter = re.match(r"notebooks/(\d+)_", page)
         for count, figure in enumerate(figures, start=1):
-            figures[figure] = (int(chapter.group(1)), count) if chapter else (count,)
+            figures[figure] = (int(chapter.group(1)), seen[chapter.group(1)] + count) if chapter else (count,)
         if chapter:
+            seen[chapter.group(1)] += len(figures)
             numbers |= figures
     for page, figures in pages.items():
         if page.startswith("notebooks/"):

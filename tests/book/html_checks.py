@@ -1,6 +1,7 @@
 """What the built pages must fulfil, read from the files. Each function returns a list of problems."""
 
 import re
+from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -68,9 +69,12 @@ def image_problems(folder):
 
 
 def figure_problems(folder):
-    """Images that are not in a figure with a number and a caption; numbers of a chapter that do not count from 1."""
-    problems = []
-    for path in pages(folder):
+    """Images that are not in a figure with a number and a caption; numbers of a chapter that do not count from 1.
+
+    A companion counts on where its chapter ends.
+    """
+    problems, seen = [], Counter()
+    for path in sorted(pages(folder)):
         document, name = soup(path), str(path.relative_to(folder))
         chapter, numbers = re.match(r"notebooks/(\d+)_", name), []
         for node in (document.find("article") or document).find_all("img"):
@@ -82,7 +86,9 @@ def figure_problems(folder):
             else:
                 numbers.append(number.get_text(strip=True))
         if chapter:
-            expected = [f"Figure {int(chapter.group(1))}.{place + 1}" for place in range(len(numbers))]
+            number, first = int(chapter.group(1)), seen[chapter.group(1)] + 1
+            seen[chapter.group(1)] += len(numbers)
+            expected = [f"Figure {number}.{first + place}" for place in range(len(numbers))]
             problems += [f"{name}: numbers {numbers}"] if numbers != expected else []
     return problems
 
