@@ -37,6 +37,8 @@ def test_formulas_have_no_serious_finding(tab, address):
     tab.set_viewport_size(checks.DESKTOP)
     checks.open_page(tab, f"{address}/book/how_to_read.html")
     assert tab.locator("mjx-container").count() > 0
+    assert tab.locator("mjx-container[tabindex='0']").count() == 0  # no stop of the Tab key, for hundreds in a chapter
+    assert tab.locator("mjx-container mjx-assistive-mml").count() > 0  # a screen reader reads them where they stand
     report(accessibility.axe_problems(tab, formulas=True))
 
 
