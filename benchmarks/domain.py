@@ -210,7 +210,7 @@ def summarise(report, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=20_000, help="settings of the wide domain; a third as many practical ones")
+    parser.add_argument("--cases", type=int, default=20_000, help="settings: a third practical, two thirds wide")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--no-record", action="store_true", help="print only, leave benchmarks/results as it is")
     chosen = parser.parse_args()
@@ -218,7 +218,8 @@ def main():
     known = {key: list(rows) for key, rows in itertools.groupby(known, lambda row: (row["domain"], row["number"]))}
     print(f"domain: dplib {dplib_state()} at {dplib.__file__}; {len(known)} settings known, rows in {path}", flush=True)
     dplib.PoissonDPSGD(1.0, 0.01, 100).epsilon(1e-6)  # loads what is loaded late
-    plan = [("practical", n) for n in range(chosen.cases // 3)] + [("wide", n) for n in range(chosen.cases)]
+    practical = chosen.cases // 3
+    plan = [("practical", n) for n in range(practical)] + [("wide", n) for n in range(chosen.cases - practical)]
     with path.open("a", encoding="ascii") as file:
         for key in plan:
             if key not in known:

@@ -2,7 +2,8 @@
 
     python -m tools first-cell        prints it
 
-The repository's address comes from `_config.yml`, the distribution's name from `pyproject.toml`.
+The repository's address comes from `_config.yml`, the distribution's name from `pyproject.toml`. The site has a wheel beside
+the notebooks, for whoever downloads both; and the index has another package whose import name is dplib.
 """
 
 import re
@@ -12,13 +13,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 TEMPLATE = """\
-# Set-up: does nothing where dplib is installed; on Colab it installs it.
-import importlib, importlib.util, subprocess, sys
+# Set-up: does nothing where dplib is installed; elsewhere, on Colab for example, it installs it.
+import importlib, importlib.util, pathlib, subprocess, sys
 if importlib.util.find_spec("dplib") is None:
     source = "git+{url}@{branch}"
+    for wheel in pathlib.Path().glob("{file}-*.whl"):  # one beside the notebook comes first
+        source = wheel.resolve().as_uri()
     subprocess.check_call([sys.executable, "-m", "pip", "install", "-q",
                            f"{name}[book] @ {{source}}"])
-    importlib.invalidate_caches()"""
+    importlib.invalidate_caches()
+elif importlib.util.find_spec("dplib.mechanisms") is None:
+    raise ImportError("Another package named dplib is in the way: run `pip uninstall dplib`, "
+                      "restart the kernel, and run this cell again.")"""
 
 
 def repository(root=ROOT):
@@ -38,7 +44,8 @@ def distribution(root=ROOT):
 def bootstrap_source(root=ROOT):
     """The exact source of the bootstrap cell."""
     url, branch = repository(root)
-    return TEMPLATE.format(name=distribution(root), url=url, branch=branch)
+    name = distribution(root)
+    return TEMPLATE.format(name=name, file=name.replace("-", "_"), url=url, branch=branch)
 
 
 if __name__ == "__main__":

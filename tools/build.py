@@ -19,6 +19,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import plain_pages
@@ -101,6 +102,16 @@ def finish(pages):
     return problems
 
 
+def add_wheel(source, folder):
+    """A wheel of the library beside the notebooks that can be downloaded: their first cell takes it."""
+    with tempfile.TemporaryDirectory() as copy:
+        for name in ("dplib", "pyproject.toml", "README.md", "LICENSE"):
+            copied = shutil.copytree if (source / name).is_dir() else shutil.copy2
+            copied(source / name, Path(copy, name))
+        command = "-m pip wheel -q --no-deps --no-build-isolation --disable-pip-version-check -w".split()
+        subprocess.run([sys.executable, *command, str(folder), copy], check=True, capture_output=True, text=True)
+
+
 def build(source=ROOT, output=None, verbose=False):
     """Build output/_build/html; return (exit status, text of the builder)."""
     source = Path(source).resolve()
@@ -115,6 +126,8 @@ def build(source=ROOT, output=None, verbose=False):
             pages = partial / "_build" / "html"
             if status == 0:
                 errors = [f"ERROR: {problem}\n" for problem in finish(pages)]
+                if (source / "dplib").is_dir():
+                    add_wheel(source, pages / "_sources" / "notebooks")
                 status, text = (1 if errors else 0), text + "".join(errors)
             if status == 0:
                 replace(pages, folder / "html")

@@ -137,7 +137,7 @@ def install_packages(kind="book"):
         environment["SSL_CERT_FILE"] = os.environ["PIP_CERT"]
     pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     uv = [venv / "bin" / "python", "-m", "uv", "pip"]
-    local = ["--no-deps", "--no-build-isolation", "--reinstall-package", "privacy-amplification-book", "-e", ROOT]
+    local = ["--no-deps", "--no-build-isolation", "--reinstall-package", "privacy-amplification", "-e", ROOT]
     for command in (
         [*pip, "--require-hashes", "-r", venv / "uv.txt"],
         [*uv, "sync", "--quiet", "--require-hashes", ROOT / name],

@@ -32,6 +32,7 @@ _LOG_SMALLEST = -745.0  # log of the smallest float
 LOG_CERTAIN = -14.0  # log of a 1 - delta that is no practical one
 _SMALL = -60.0  # log of a delta that needs no better bound
 _TERMS = 1_000_000  # cells times components held at once
+_MOST_TERMS, _FEWEST_CELLS = 20_000_000, 50  # cells times components in all: half a second
 _ROUNDING = 1e-12  # of one round's log int P^{1-t} Q^t
 
 
@@ -176,7 +177,9 @@ def log_miss(parts, epsilon, direction):
 def _cells(mixture, direction):
     """(log P-mass, log Q-mass) of the cells of a partition of the line; P is the law of the direction."""
     top = float(mixture.shifts[-1])
-    edges = np.concatenate([[-np.inf], np.linspace(-9.0, top + 9.0, _CELLS), [np.inf]])
+    # Of many components fewer cells are taken, so that the work is bounded: any partition serves.
+    count = int(min(_CELLS, max(_FEWEST_CELLS, _MOST_TERMS / len(mixture.shifts))))
+    edges = np.concatenate([[-np.inf], np.linspace(-9.0, top + 9.0, count), [np.inf]])
     mix, probabilities = np.zeros(len(edges) - 1), mixture.probabilities
     together = max(1, _TERMS // len(edges))
     for start in range(0, len(mixture.shifts), together):

@@ -14,7 +14,8 @@ import matrix
 import notebook_checks
 import notebook_tools as tools
 import pytest
-from bootstrap_cell import repository
+from bootstrap_cell import bootstrap_source, repository
+from build import add_wheel
 from environment import WHEELHOUSE
 
 pytestmark = pytest.mark.slow
@@ -106,3 +107,27 @@ def test_a_lone_exercise_notebook_runs_as_handed_out(remote, bare_environment, t
     assert len(cells) >= 4
     for cell in cells:
         assert ": not yet. " in "".join(map(tools.output_text, cell["outputs"])), tools.source(cell)
+
+
+def test_a_wheel_beside_the_notebook_comes_first(tmp_path):
+    """No repository can be reached; the wheel is the one that the site has beside the notebooks."""
+    (tmp_path / "home").mkdir()
+    run(sys.executable, "-m", "venv", "--system-site-packages", tmp_path / "venv")  # what is installed here stays importable
+    python = tmp_path / "venv" / "bin" / "python"
+    add_wheel(tools.ROOT, tmp_path)
+    environment = circumstances("nowhere", tmp_path / "home")
+    # Without the finder of the outer environment's checkout dplib is not there.
+    text = "import sys, importlib.util as u; sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f)]\n"
+    (tmp_path / "cell.py").write_text(text + bootstrap_source() + "\nimport dplib; print(dplib.__file__)\n", encoding="utf-8")
+    where = run(python, "cell.py", cwd=tmp_path, env=environment).strip().splitlines()[-1]
+    assert Path(where).is_relative_to(tmp_path / "venv"), where
+
+
+def test_another_package_of_that_name_is_named(tmp_path):
+    """On the index dplib is another project: found where ours is not, it is said to be in the way."""
+    (tmp_path / "dplib").mkdir()
+    (tmp_path / "dplib" / "__init__.py").write_text("__version__ = '0.9'\n", encoding="utf-8")
+    (tmp_path / "cell.py").write_text(bootstrap_source(), encoding="utf-8")
+    done = subprocess.run([sys.executable, "-S", "cell.py"], cwd=tmp_path, env={}, capture_output=True, text=True)  # -S: without what is installed
+    assert done.returncode == 1
+    assert "ImportError: Another package named dplib is in the way: run `pip uninstall dplib`" in done.stderr
