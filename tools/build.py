@@ -126,7 +126,7 @@ def build(source=ROOT, output=None, verbose=False):
             pages = partial / "_build" / "html"
             if status == 0:
                 errors = [f"ERROR: {problem}\n" for problem in finish(pages)]
-                if (source / "dplib").is_dir():
+                if (source / "LICENSE").is_file():  # a whole project, not the small one of a test
                     add_wheel(source, pages / "_sources" / "notebooks")
                 status, text = (1 if errors else 0), text + "".join(errors)
             if status == 0:
