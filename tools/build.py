@@ -103,13 +103,14 @@ def finish(pages):
 
 
 def add_wheel(source, folder):
-    """A wheel of the library beside the notebooks that can be downloaded: their first cell takes it."""
+    """A wheel of the library beside the notebooks that can be downloaded: their first cell takes it. Return the problems."""
     with tempfile.TemporaryDirectory() as copy:
         for name in ("dplib", "pyproject.toml", "README.md", "LICENSE"):
             copied = shutil.copytree if (source / name).is_dir() else shutil.copy2
             copied(source / name, Path(copy, name))
         command = "-m pip wheel -q --no-deps --no-build-isolation --disable-pip-version-check -w".split()
-        subprocess.run([sys.executable, *command, str(folder), copy], check=True, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, *command, str(folder), copy], capture_output=True, text=True)
+    return [f"no wheel of the library could be made: {done.stderr.strip()}"] if done.returncode else []
 
 
 def build(source=ROOT, output=None, verbose=False):
@@ -125,9 +126,10 @@ def build(source=ROOT, output=None, verbose=False):
             status, text = run_builder(source, partial, verbose, held)
             pages = partial / "_build" / "html"
             if status == 0:
-                errors = [f"ERROR: {problem}\n" for problem in finish(pages)]
+                found = finish(pages)
                 if (source / "LICENSE").is_file():  # a whole project, not the small one of a test
-                    add_wheel(source, pages / "_sources" / "notebooks")
+                    found += add_wheel(source, pages / "_sources" / "notebooks")
+                errors = [f"ERROR: {problem}\n" for problem in found]
                 status, text = (1 if errors else 0), text + "".join(errors)
             if status == 0:
                 replace(pages, folder / "html")

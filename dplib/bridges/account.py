@@ -194,6 +194,12 @@ def together(counts: dict[float, int]) -> float:
     return 1 / math.sqrt(math.fsum(count / noise / noise for noise, count in counts.items()))
 
 
+def law_of(pair: Mixture) -> tuple[list[float], list[float]]:
+    """(sensitivities, probabilities) of a pair, whose probabilities add up to 1 as they do where an event is read."""
+    total = math.fsum(pair.probabilities)
+    return pair.sensitivities.tolist(), (pair.probabilities / total).tolist()
+
+
 def merged(pairs: dict[tuple, int], cells: int, up: bool) -> dict[tuple, int]:
     """At most about `cells` pairs that dominate these together (up), or are dominated by them [M-B].
 

@@ -37,18 +37,6 @@ _COMMON = (
 _EVERY = "Every intermediate model may be released; losses, models and learning rates are arbitrary, and may depend on what was released."
 
 
-def _poisson(noise_multiplier, sampling_probability, steps, group_size=1):
-    return PoissonDPSGD(noise_multiplier, sampling_probability, steps, group_size)
-
-
-def _fixed(noise_multiplier, batch_size, dataset_size, steps, group_size=1):
-    return FixedBatchDPSGD(noise_multiplier, batch_size, dataset_size, steps, group_size)
-
-
-def _last(noise_multiplier, sampling_probability, steps):
-    return LastIterate(noise_multiplier, sampling_probability, steps)
-
-
 def _bins(noise_multiplier, batches_per_epoch, epochs):
     b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
     e = check.whole("epochs", epochs, at_least=1)
@@ -57,18 +45,18 @@ def _bins(noise_multiplier, batches_per_epoch, epochs):
 
 _SCHEMES = {
     "poisson": _Scheme(
-        ("sampling_probability", "steps"), _poisson, "every record joins each batch by its own coin",
+        ("sampling_probability", "steps"), PoissonDPSGD, "every record joins each batch by its own coin",
         ("Each record joins each round independently with the sampling probability; batches differ in size.", _EVERY),
         "[G-3.1] it dominates, [G-3.3t] it is attained, [C-9m] remove is the larger direction",
     ),
     "fixed-batch": _Scheme(
-        ("batch_size", "dataset_size", "steps"), _fixed, "batches of one size, without replacement",
+        ("batch_size", "dataset_size", "steps"), FixedBatchDPSGD, "batches of one size, without replacement",
         ("Each round draws exactly batch-size records, all such batches equally likely, anew in every round.",
          "dataset-size counts the smaller of the two datasets; add or remove, not zero-out or substitution [C-4].", _EVERY),
         "[G-3.3] it dominates, [G-3.3t] it is attained, [C-9m] remove is the larger direction",
     ),
     "last-iterate": _Scheme(
-        ("sampling_probability", "steps"), _last, "only the last model is released, losses are linear",
+        ("sampling_probability", "steps"), LastIterate, "only the last model is released, losses are linear",
         ("Each record joins each round independently with the sampling probability.",
          "Only the final model is released, and no clipped gradient depends on the model: LINEAR LOSSES ONLY. For other losses this is no guarantee.",
          "One record is added or removed."),
@@ -148,7 +136,7 @@ def _given(told, needs, optional=()):
 def _ask(told):
     """(numbers that were given, answer) of the questions about one scheme."""
     scheme = _SCHEMES[told.scheme]
-    optional = _GROUP if scheme.make in (_poisson, _fixed) else ()
+    optional = _GROUP if scheme.make in (PoissonDPSGD, FixedBatchDPSGD) else ()
     needs = list(scheme.needs)
     if told.question == "steps":
         if not optional:
@@ -174,10 +162,10 @@ def _compare(told):
     sigma, b, n, steps, delta = (given[name] for name in needs)
     check.whole("batch_size", b, at_least=1, at_most=n)
     makers = {
-        "poisson": lambda: _poisson(sigma, b / n, steps),
-        "fixed-batch": lambda: _fixed(sigma, b, n, steps),
+        "poisson": lambda: PoissonDPSGD(sigma, b / n, steps),
+        "fixed-batch": lambda: FixedBatchDPSGD(sigma, b, n, steps),
         "balls-in-bins": lambda: _bins(sigma, *_epochs(b, n, steps)),
-        "last-iterate": lambda: _last(sigma, b / n, steps),
+        "last-iterate": lambda: LastIterate(sigma, b / n, steps),
         "no sampling": lambda: PoissonDPSGD(sigma, 1.0, steps),
     }
     rows: list[tuple[str, Any]] = []

@@ -7,12 +7,12 @@ without dp_accounting.
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Mapping
 from types import SimpleNamespace
 
 from .._base import validate as check
 from ..mechanisms import BallsInBins, FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD
+from .account import law_of
 from .events import account
 
 _WHAT = "a mechanism of dplib, a DpEvent, {'epsilon': ..., 'delta': ...} or {'rho': ...}"
@@ -62,10 +62,10 @@ def _mechanism(mechanism, group_size):
         raise ValueError(f"what must have group_size 1 or {group_size}, that of the ledger; got {size}")
     if isinstance(mechanism, LastIterate):
         [(pair, _)] = mechanism.composition()
-        total = math.fsum(pair.probabilities)
+        sensitivities, probabilities = law_of(pair)
         return {
             "class_name": "MixtureOfGaussiansDpEvent", "standard_deviation": pair.noise_multiplier,
-            "sensitivities": pair.sensitivities.tolist(), "sampling_probs": (pair.probabilities / total).tolist(),
+            "sensitivities": sensitivities, "sampling_probs": probabilities,
         }  # fmt: skip
     gaussian = {"class_name": "GaussianDpEvent", "noise_multiplier": float(mechanism.noise_multiplier)}
     if isinstance(mechanism, PoissonDPSGD):

@@ -14,7 +14,7 @@ from typing import Any
 from .. import mixtures
 from .._base import validate as check
 from ..results import Bracket, NoBracketError, UpperBound
-from .account import NON_PRIVATE, Account
+from .account import NON_PRIVATE, Account, law_of
 
 
 class Rounds:
@@ -105,8 +105,7 @@ def _item(noise, q, batches=1):
     if batches == 1:
         return ("gaussian", noise) if q == 1 else ("poisson", q, noise)
     pair = mixtures.binomial(batches, q, noise)
-    total = math.fsum(pair.probabilities)
-    return ("mixture", tuple(pair.sensitivities.tolist()), tuple((pair.probabilities / total).tolist()), noise)
+    return ("mixture", *map(tuple, law_of(pair)), noise)
 
 
 @functools.cache

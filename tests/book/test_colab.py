@@ -114,7 +114,7 @@ def test_a_wheel_beside_the_notebook_comes_first(tmp_path):
     (tmp_path / "home").mkdir()
     run(sys.executable, "-m", "venv", "--system-site-packages", tmp_path / "venv")  # what is installed here stays importable
     python = tmp_path / "venv" / "bin" / "python"
-    add_wheel(tools.ROOT, tmp_path)
+    assert add_wheel(tools.ROOT, tmp_path) == []
     environment = circumstances("nowhere", tmp_path / "home")
     # Without the finder of the outer environment's checkout dplib is not there.
     text = "import sys, importlib.util as u; sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f)]\n"
