@@ -205,27 +205,40 @@ def _split_spectrum(rows, cuts, size, points):
     for (masses, centre, rounds, error), at in zip(rows, cuts):
         bulk, tail = masses.copy(), masses.copy()
         bulk[at:], tail[:at] = 0.0, 0.0
-        b = fft.rfft(_wrapped(bulk, centre, size), overwrite_x=True)
-        x = fft.rfft(_wrapped(tail, centre, size), overwrite_x=True)
+        bulk_transform = fft.rfft(_wrapped(bulk, centre, size), overwrite_x=True)
+        tail_transform = fft.rfft(_wrapped(tail, centre, size), overwrite_x=True)
         off_b, off_x = error * float(bulk.sum()), error * float(tail.sum())
-        size_x = np.abs(x)
-        most = np.abs(b) + size_x
-        share += np.minimum(rounds * (size_x + off_x) / np.maximum(most, 1e-300), rounds)
-        most += off_b + off_x
-        log_most += rounds * np.log(most)
-        small += rounds * off_x / most
-        large += rounds * off_b / most
-        whole = b + x
-        for array in (b, whole):
-            array[np.abs(array) < 1e-200] = 1e-200  # far below the error
-        log_b, near = np.log(b), np.abs(x) < 0.5 * np.abs(b)
-        ratio = np.where(near, x, 0.0) / b
-        growth += rounds * np.where(near, complex_log1p(ratio.real, ratio.imag), np.log(whole) - log_b)
-        log_base += rounds * log_b
-    # Far growth needs no expm1, and would overflow there.
-    far = growth.real > 1
-    power = np.exp(log_base + np.where(far, growth, 0.0)) * np.where(far, 1.0, np.expm1(np.where(far, 0.0, growth)))
-    power[far] -= np.exp(log_base[far])
+        for low in range(0, half, _BLOCK):
+            part = slice(low, low + _BLOCK)
+            b, x = bulk_transform[part], tail_transform[part]
+            size_b, size_x = np.abs(b), np.abs(x)
+            most = size_b + size_x
+            share[part] += np.minimum(rounds * (size_x + off_x) / np.maximum(most, 1e-300), rounds)
+            most += off_b + off_x
+            log_most[part] += rounds * np.log(most)
+            small[part] += rounds * off_x / most
+            large[part] += rounds * off_b / most
+            b[size_b < 1e-200] = 1e-200  # far below the error
+            log_b = np.log(np.maximum(size_b, 1e-200)) + 1j * np.angle(b)
+            far = size_x >= 0.5 * size_b
+            ratio = np.where(far, 0.0, x) / b
+            more = complex_log1p(ratio.real, ratio.imag)
+            if far.any():
+                whole = b[far] + x[far]
+                whole[np.abs(whole) < 1e-200] = 1e-200
+                more[far] = np.log(whole) - log_b[far]
+            growth[part] += rounds * more
+            log_base[part] += rounds * log_b
+        del bulk_transform, tail_transform
+    power = np.empty(half, complex)
+    for low in range(0, half, _BLOCK):
+        part = slice(low, low + _BLOCK)
+        base, more = log_base[part], growth[part]
+        # Far growth needs no expm1, and would overflow there.
+        far = more.real > 1
+        power[part] = np.exp(base) * np.expm1(np.where(far, 0.0, more))
+        if far.any():
+            power[part][far] = np.exp((base + more)[far]) - np.exp(base[far])
     error = np.exp(log_most) * (small + np.minimum(share, 1.0) * large)
     return np.arange(half, dtype=np.int32), power, 2 * float(error.sum()) / size
 
