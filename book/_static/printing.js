@@ -17,7 +17,6 @@
     const article = document.querySelector(".bd-article");
     change(document.documentElement.dataset, "theme", "light");
     for (const fold of article.querySelectorAll("details")) change(fold, "open", fold.classList.contains("answer"));
-    for (const image of article.querySelectorAll("img")) change(image, "loading", "eager");
     const size = 14 / parseFloat(getComputedStyle(article).fontSize), width = article.clientWidth;
     for (const formula of article.querySelectorAll("mjx-container")) {
       const inner = formula.querySelector("mjx-math"), block = formula.closest("p, li, td, th, dd, div, blockquote");
