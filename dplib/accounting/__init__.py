@@ -43,7 +43,7 @@ _LOG_PRACTICAL = -40.0  # log of a delta below which brackets are as narrow as a
 _LEAST_NOISE, _LEAST_DELTA, _LEAST_MISS = 0.01, 1e-300, 1e-12
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND = 1e-3, 2e-4
-_TRIES = (35_000, 500_000), (120_000, 700_000), (lattice.MOST_CELLS, lattice.MOST_POINTS)  # cells of a round, points of the sum
+_TRIES = (35_000, 500_000), (60_000, 400_000), (lattice.MOST_CELLS, lattice.MOST_POINTS)  # cells of a round, points of the sum
 
 
 def delta(

@@ -47,7 +47,7 @@ def test_delta_of_every_reference_value_is_inside(case):
 
 
 # Two expected participations, or delta below e^-40: the contour does not close within its work, the lattice answers.
-LATTICE_WIDTHS = {"contour-051": 5e-4, "contour-079": 5e-4, "contour-130": 5e-6, "contour-133": 1e-3}
+LATTICE_WIDTHS = {"contour-051": 5e-4, "contour-079": 5e-4, "contour-130": 1e-5, "contour-133": 1e-3}
 
 
 @pytest.mark.parametrize(
