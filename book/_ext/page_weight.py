@@ -33,7 +33,7 @@ def lighter(text, folder):
         if source is None:
             return match.group()
         size = ""
-        if not re.search(r"\b(?:width|height)\b", attributes):
+        if not re.search(r'\b(?:width|height)="', attributes):
             size = 'width="{}" height="{}" '.format(*png_size(folder / unquote(source.group(1))))
         return f'<img loading="lazy" {size}{attributes}>'
 
