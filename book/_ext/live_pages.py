@@ -3,18 +3,23 @@
 The scripts lie in `book/_live` and are copied to `_static/live`. In a folder of `html_static_path` they would be
 added to every page; here each page gets those of its parts. A part is found by its address in the page: the form of a
 live page, or a chapter's figure that readers can move. Notebooks stay plain Markdown: `IN_CHAPTERS` says after which
-of their figures the form of a live page stands as well.
+of their figures the form of a live page stands as well, and the wizard stands in the place of chapter 18's sentence on it.
 """
 
 import re
 import shutil
 from pathlib import Path
 
+from docutils import nodes
+
+WIZARD = "notebooks/18_which_accountant"
+PLACE = "In the book,"  # so begins the paragraph in whose place the form stands
 GAUSSIAN = ["page.js", "special.js"]
 ACCOUNTANT = [*GAUSSIAN, "round.js", "integrand.js", "accountant.js"]
 # The address of a part -> its scripts, in the order in which they run.
 FORMS = {
     "sampling": ["page.js", "sampling.js"],
+    "calculator": [*ACCOUNTANT, "endings.js", "calculator.js"],
     "batches": [*ACCOUNTANT, "moving.js", "large_batches.js"],
 }
 FIGURES = {
@@ -39,6 +44,14 @@ IN_CHAPTERS = {
         "Choose another guarantee and other numbers of rounds, and see from which q on amplification pays for the smaller batch.",
     ),
 }
+
+
+def place_wizard(app, doctree):
+    if app.env.docname == WIZARD:
+        form = Path(app.srcdir, "book", "_live", "calculator.html")
+        app.env.note_dependency(str(form))
+        place = next(node for node in doctree.findall(nodes.paragraph) if node.astext().startswith(PLACE))
+        place.replace_self(nodes.raw("", form.read_text(encoding="utf-8"), format="html"))
 
 
 def with_forms(body, folder):
@@ -78,6 +91,7 @@ def copy_scripts(app, exception):
 
 
 def setup(app):
+    app.connect("doctree-read", place_wizard)
     app.connect("html-page-context", enliven)
     app.connect("build-finished", copy_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
