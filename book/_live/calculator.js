@@ -132,14 +132,15 @@
 
   /** Write the answer; what was found. */
   function answer(ending, values) {
-    const { unknown, group, scheme } = values, delta = field("delta").value.trim();
+    const { unknown, group, scheme, relation } = values, delta = field("delta").value.trim();
     const who = group === 1 ? "one record" : `${group} records together`;
+    const related = { add: "add/remove", zero: "zero-out", swap: "substitution" }[relation];
     part("words").hidden = Boolean(ending.refused);
     part("python").textContent = "";
     if (ending.refused) { say(ending.refused); return ending; }
     part("assumptions").textContent = assumptions(values);
     [part("proof").textContent, part("proof").href] = ending.proof;
-    const what = `${SCHEMES[scheme].name} · ${who} · ${field("relation").value === "add" ? "add/remove" : field("relation").value === "zero" ? "zero-out" : "substitution"} · ${ending.kind}.`;
+    const what = `${SCHEMES[scheme].name} · ${who} · ${related} · ${ending.kind}.`;
     if (ending.library) {
       say("The library computes this: copy the Python below.", what);
       part("python").textContent = ending.python(values);
@@ -304,6 +305,7 @@
   }
 
   function update(keep) {
+    form.setAttribute("aria-busy", "true");
     clear();
     arrange();
     const values = read(), silent = !values || !values.scheme;
