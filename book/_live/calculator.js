@@ -138,7 +138,7 @@
     part("words").hidden = Boolean(ending.refused);
     part("python").textContent = "";
     if (ending.refused) { say(ending.refused); return ending; }
-    part("assumptions").textContent = assumptions(values);
+    part("assumptions").textContent = `${ending.next || ""} ${assumptions(values)}`;
     [part("proof").textContent, part("proof").href] = ending.proof;
     const what = `${SCHEMES[scheme].name} · ${who} · ${related} · ${ending.kind}.`;
     if (ending.library) {
@@ -149,7 +149,7 @@
     const found = solve(ending, values);
     part("python").textContent = ending.python(values, found.refused ? { sigma: 1, steps: 1e4 }[unknown] : found.value);
     if (found.refused) say(REFUSAL, what);
-    else say(FOUND[unknown].text(found.value, values, delta), `${what} ${ending.next || ""}`);
+    else say(FOUND[unknown].text(found.value, values, delta), what);
     const sides = directions(ending, values, found);
     part("table").tBodies[0].replaceChildren(...Object.entries(sides).map(([name, result]) => bracketRow(name, result)));
     return { ...found, ...sides };
