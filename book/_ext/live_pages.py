@@ -23,9 +23,13 @@ FORMS = {
     "batches": [*ACCOUNTANT, "moving.js", "large_batches.js"],
 }
 FIGURES = {
+    "fig-0-four-schemes": ACCOUNTANT,
     "fig-1-hockey-stick": GAUSSIAN,
+    "fig-2-losses": ACCOUNTANT,
     "fig-3-secret": GAUSSIAN,
+    "fig-4-one-crossing": GAUSSIAN,
     "fig-5-growth": ACCOUNTANT,
+    "fig-19-mistakes": ACCOUNTANT,
 }
 # Figure of a chapter -> the form that follows it, its live page, and what the reader is told.
 IN_CHAPTERS = {

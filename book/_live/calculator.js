@@ -132,14 +132,15 @@
 
   /** Write the answer; what was found. */
   function answer(ending, values) {
-    const { unknown, group, scheme } = values, delta = field("delta").value.trim();
+    const { unknown, group, scheme, relation } = values, delta = field("delta").value.trim();
     const who = group === 1 ? "one record" : `${group} records together`;
+    const related = { add: "add/remove", zero: "zero-out", swap: "substitution" }[relation];
     part("words").hidden = Boolean(ending.refused);
     part("python").textContent = "";
     if (ending.refused) { say(ending.refused); return ending; }
-    part("assumptions").textContent = assumptions(values);
+    part("assumptions").textContent = `${ending.next || ""} ${assumptions(values)}`;
     [part("proof").textContent, part("proof").href] = ending.proof;
-    const what = `${SCHEMES[scheme].name} · ${who} · ${field("relation").value === "add" ? "add/remove" : field("relation").value === "zero" ? "zero-out" : "substitution"} · ${ending.kind}.`;
+    const what = `${SCHEMES[scheme].name} · ${who} · ${related} · ${ending.kind}.`;
     if (ending.library) {
       say("The library computes this: copy the Python below.", what);
       part("python").textContent = ending.python(values);
@@ -148,7 +149,7 @@
     const found = solve(ending, values);
     part("python").textContent = ending.python(values, found.refused ? { sigma: 1, steps: 1e4 }[unknown] : found.value);
     if (found.refused) say(REFUSAL, what);
-    else say(FOUND[unknown].text(found.value, values, delta), `${what} ${ending.next || ""}`);
+    else say(FOUND[unknown].text(found.value, values, delta), what);
     const sides = directions(ending, values, found);
     part("table").tBodies[0].replaceChildren(...Object.entries(sides).map(([name, result]) => bracketRow(name, result)));
     return { ...found, ...sides };
@@ -304,6 +305,7 @@
   }
 
   function update(keep) {
+    form.setAttribute("aria-busy", "true");
     clear();
     arrange();
     const values = read(), silent = !values || !values.scheme;

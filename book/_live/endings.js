@@ -162,7 +162,7 @@
     if (scheme === "bins") return { name: swap ? "bins told, swap" : group ? "bins told, group" : "bins", ...bins(multiple, !swap && !group) };
     if (scheme === "fixed") {
       if (relation === "add") return { name: `fixed batch${many}`, ...direct(FIXED, { kind: "exact", proof: PROOFS.fixed }) };
-      const why = swap ? "" : "With zero-out both worlds are mixtures, for which no exact account is known: the record is removed, then an empty one added. An exact number has add/remove, or Poisson sampling.";
+      const why = swap ? "" : "With zero-out both worlds are mixtures, for which no exact account is known: so the bound removes the record and adds an empty one. For an exact number choose add/remove, or Poisson sampling.";
       return { name: "fixed batch, swap", ...swapped(FIXED), next: why };
     }
     if (swap) return { name: "Poisson, swap", ...swapped(POISSON) };

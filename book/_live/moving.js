@@ -93,9 +93,14 @@
       this.inner.append(element("circle", { cx: this.x(x), cy: this.y(y), r: 5, class: `moving-dot moving-${i}` }));
     }
 
-    /** A vertical line at x. */
-    rule(x) {
+    /** A vertical line at x, and what stands there. */
+    rule(x, words = "") {
       this.inner.append(element("line", { x1: this.x(x), x2: this.x(x), y1: 0, y2: this.height, class: "moving-rule" }));
+      this.inner.append(element("text", { x: this.x(x) + 6, y: 16, class: "moving-key" }, words));
+    }
+
+    text(x, y, words) {
+      this.inner.append(element("text", { x: this.x(x), y: this.y(y), class: "moving-key" }, words));
     }
 
     /** Which curve is which, [[words, number], …], from a corner downwards: at the left or right end, at a share of the height. */

@@ -6,9 +6,10 @@ import browser_checks as checks
 import notebook_tools as tools
 import numpy as np
 import pytest
+from scipy import stats
 
 import dplib
-from dplib import gaussian
+from dplib import gaussian, mixtures
 from dplib.calibration import effective_noise
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
@@ -141,6 +142,28 @@ def sampled(q, epsilon):
     return [epsilon, certain, q, q * certain, dplib.PoissonDPSGD(1, q, 1).delta(epsilon).upper]
 
 
+def schemes(sigma):
+    made = [dplib.PoissonDPSGD(sigma, 0.01, 2000), dplib.FixedBatchDPSGD(sigma, 500, 49_999, 2000), dplib.PoissonDPSGD(sigma, 1.0, 20)]
+    return [sigma, *(mechanism.epsilon(1e-6).upper for mechanism in made)]
+
+
+def repeated(rounds):
+    one, all_of_them = (dplib.PoissonDPSGD(1, 0.01, count).epsilon(1e-6).upper for count in (1, rounds))
+    return [rounds, all_of_them, all_of_them / one, rounds]
+
+
+def crossing(q, epsilon):
+    return [q, epsilon, mixtures.binomial(1, q, 1.0).inverse_loss(epsilon), dplib.PoissonDPSGD(1, q, 1).delta(epsilon).upper]
+
+
+def mistaken(sigma):
+    """The lower bound [A-19] of 20 epochs of 100 rounds, by the threshold that is best for the adversary."""
+    mu = np.sqrt(20) / sigma
+    tau = np.linspace(mu, 2 * mu + 6, 100_001)
+    p1, p2 = (-np.expm1(stats.norm.logcdf(tau - c * mu) + 99 * stats.norm.logcdf(tau)) for c in (1, 2))
+    return [sigma, dplib.PoissonDPSGD(sigma, 0.01, 2000).epsilon(1e-6).upper, np.log(np.maximum(p2 - 1e-6, 1e-300) / p1).max()]
+
+
 def grown(k, sigma):
     one, all_of_them = (dplib.PoissonDPSGD(sigma, 0.01, 2000, size).epsilon(1e-6).upper for size in (1, k))
     return [sigma, k, all_of_them, all_of_them / one, one]
@@ -148,9 +171,13 @@ def grown(k, sigma):
 
 # Chapter, figure, and the numbers of its sentence, from the library; positions of the sliders.
 MOVING = {
+    "fig-0-four-schemes": ("00_tour", schemes, [(0.7,), (1,), (16,)]),
     "fig-1-hockey-stick": ("01_hockey_stick", lambda epsilon, sigma: [epsilon, sigma, gaussian.delta(1 / sigma, epsilon)], [(0, 0.5), (0.5, 1), (1.2, 2), (4, 4)]),
+    "fig-2-losses": ("02_accounting", repeated, [(100,), (2000,), (20_000,)]),
     "fig-3-secret": ("03_subsampling", sampled, [(0.001, 0.5), (0.1, 1), (0.6, 2.5), (1, 0)]),
+    "fig-4-one-crossing": ("04_mixtures", crossing, [(0.02, 1), (0.5, 0.5), (0.9, 2)]),
     "fig-5-growth": ("05_group_privacy", grown, [(2, 1), (9, 0.8), (16, 4)]),
+    "fig-19-mistakes": ("19_common_mistakes", mistaken, [(0.8,), (1,), (8,)]),
 }
 SET = """([figure, values]) => [...document.querySelectorAll(`#${figure} .moving input`)].forEach((input, place) => {
   for (let at = 0; at <= Number(input.max); at++) {
@@ -163,9 +190,9 @@ SET = """([figure, values]) => [...document.querySelectorAll(`#${figure} .moving
 
 
 def numbers(sentence):
-    """Those of a sentence, powers of ten included."""
+    """Those of a sentence, powers of ten included; a power alone is none."""
     digits = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-    found = re.findall(r"(?<![\w⁻])(\d+(?:\.\d+)?)(?: · 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?", sentence)
+    found = re.findall(r"(?<![\w⁻])(\d+(?:\.\d+)?)(?![\d.]*⁻)(?: · 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?", sentence)
     return [float(f"{mantissa}e{power.translate(digits) or 0}") for mantissa, power in found]
 
 
@@ -199,6 +226,8 @@ def test_a_figure_moves(page, address, figure):
         assert numbers(text) == pytest.approx(wanted, rel=1e-3), text  # four digits, rounded to nearest or up
         for bound in re.findall(r"≤ (\d+(?:\.\d+)?)", text):
             assert any(0 <= float(bound) / value - 1 < 1e-3 for value in wanted), text
+        for bound in re.findall(r"at least (\d+(?:\.\d+)?)", text):
+            assert any(0 <= value / float(bound) - 1 < 1e-3 for value in wanted), text
     page.emulate_media(media="print")
     assert image.is_visible() and not drawing.is_visible() and not where.locator("input").first.is_visible()
     page.emulate_media(media="screen")
