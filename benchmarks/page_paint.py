@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from browser import find_chromium
 
 HTML = ROOT / "_build" / "html"
-PAGES = ["book/intro.html", "book/calculator.html", "notebooks/01_hockey_stick.html", "notebooks/05_group_privacy.html", "notebooks/12_mmcc.html"]
+PAGES = ["book/intro.html", "notebooks/18_which_accountant.html", "notebooks/01_hockey_stick.html", "notebooks/05_group_privacy.html", "notebooks/12_mmcc.html"]
 SLOW = {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "uploadThroughput": 750e3 / 8}
 REPETITIONS = 3
 LARGEST = """() => new Promise(done => new PerformanceObserver(list => {

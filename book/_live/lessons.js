@@ -103,7 +103,7 @@
       *draw({ sigma }, panel) {
         const noise = between(0, 20, 1).map((i) => 0.6 * (16 / 0.6) ** (i / 20));
         const curves = [["Poisson (add/remove, zero-out)", (s) => grown(1, s), 0], ["fixed size (add/remove)", (s) => fixed(s)?.upper ?? null, 1], ["shuffled (zero-out only)", shuffledMost, 3]];
-        const chart = panel(0, { from: 0.6, to: 17, log: true, label: "noise multiplier σ" }, { from: 0.05, to: 300, log: true, label: "ε (δ = 10⁻⁶)" });
+        const chart = panel(0, { from: 0.6, to: 17, log: true, label: "noise multiplier σ" }, { from: 0.05, to: 300, log: true, label: "ε (δ = 10⁻⁶)" }, "balls in bins: only in the figure of the book");
         chart.rule(sigma);
         for (const [, f, i] of curves) {
           for (const s of noise) {
