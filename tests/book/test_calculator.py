@@ -136,10 +136,10 @@ def swapped(mechanism, delta):
 
 
 def test_every_scheme_agrees_with_the_library(bare):
-    """Every scheme's answer, and its bound for substitution, on 320 random sizes: ends that differ by less than 1e-8."""
+    """Every scheme's answer on 320 random sizes, and its bound for substitution on a quarter of them: ends that differ by less than 1e-8."""
     asked = list(scheme_settings(320))
     answered = dict.fromkeys(("poisson", "fixed", "known", "last", "poisson, swap", "fixed, swap"), 0)
-    for setting, answers in zip(asked, bare.evaluate(ASK_SCHEMES, asked)):
+    for number, (setting, answers) in enumerate(zip(asked, bare.evaluate(ASK_SCHEMES, asked))):
         sigma, B, n, T, k, delta, epochs = setting
         poisson, fixed = dplib.PoissonDPSGD(sigma, B / n, T, k), dplib.FixedBatchDPSGD(sigma, B, n - k, T, k)
         told = lambda: gaussian.epsilon(k * math.sqrt(epochs) / sigma, delta)
@@ -152,7 +152,7 @@ def test_every_scheme_agrees_with_the_library(bare):
             "fixed, swap": lambda: swapped(fixed, delta),
         }
         for scheme, answer in answers.items():
-            if isinstance(answer, str):
+            if isinstance(answer, str) or "swap" in scheme and number % 4:
                 continue
             try:
                 found = ours[scheme]()
@@ -166,7 +166,8 @@ def test_every_scheme_agrees_with_the_library(bare):
                 assert answer[0] <= found.upper and found.lower <= answer[1], (scheme, setting)
                 assert abs(answer[0] - found.lower) <= AGREEMENT * found.upper, (scheme, setting)
             answered[scheme] += 1
-    assert answered["known"] == len(asked) and min(answered.values()) >= 0.85 * len(asked), answered
+    assert answered["known"] == answered["last"] == len(asked), answered
+    assert min(answered["poisson"], answered["fixed"]) >= 0.9 * len(asked) and min(answered.values()) >= 50, answered
 
 
 @pytest.mark.parametrize("B, n, k", [(1, 5, 1), (3, 7, 4), (40, 60, 30), (100, 10_000, 9), (2, 10**12, 1000)])
