@@ -93,10 +93,10 @@
     const python = (values, found) => {
       const { epsilon, delta, unknown, sigma, group } = values, times = multiple * group > 1 ? `${multiple * group} * ` : "";
       const length = `${times}math.sqrt(${unknown === "steps" ? `math.ceil(steps / ${values.perEpoch})` : values.epochs})`;
-      const ask = `gaussian.epsilon(mu=${length} / ${number(sigma)}, delta=${number(delta)})`;
+      const ask = () => `gaussian.epsilon(mu=${length} / ${number(sigma)}, delta=${number(delta)})`;
       if (unknown === "sigma") return `import math\nfrom dplib import gaussian\n\nprint(${length} / gaussian.calibrate(epsilon=${number(epsilon)}, delta=${number(delta)}))`;
-      if (unknown === "epsilon") return `import math\nfrom dplib import gaussian\n\nprint(${ask})`;
-      return `import bisect\nimport math\nfrom dplib import gaussian\n\ndef spent(steps):\n    return ${ask}\n\n${largest(values, found)}`;
+      if (unknown === "epsilon") return `import math\nfrom dplib import gaussian\n\nprint(${ask()})`;
+      return `import bisect\nimport math\nfrom dplib import gaussian\n\ndef spent(steps):\n    return ${ask()}\n\n${largest(values, found)}`;
     };
     return { make, python, proof: PROOFS.told, kind: "closed form, no amplification", ...more };
   }

@@ -408,9 +408,9 @@ def test_the_python_prints_what_the_page_says(calculator):
         printed = run(calculator.inner_text("#calculator-python"))
         assert printed[0] == pytest.approx(found["value"], rel=0 if state["unknown"] == "steps" else AGREEMENT), state
         assert len(printed) == (2 if found["ending"] == "bins" and state["unknown"] != "steps" else 1)
-        assert all(0.3 * found["value"] < value <= found["value"] * (1 + AGREEMENT) for value in printed[1:]), state
+        assert all(0.1 * found["value"] < value <= found["value"] * (1 + AGREEMENT) for value in printed[1:]), state
         compared, endings = compared + 1, endings | {found["ending"]}
-    assert compared >= 60 and len(endings) == 12, (compared, endings)
+    assert compared >= 70 and len(endings) == 13, (compared, endings)
 
 
 @pytest.mark.parametrize("unknown", ["epsilon", "sigma"])
@@ -501,8 +501,8 @@ def test_an_anchor_is_no_state(chromium, address):
     page = chromium.new_page(viewport=checks.PHONE)
     checks.open_page(page, f"{address}/{PAGE}#choosing-delta")
     settle(page)
+    page.wait_for_function("() => Math.abs(document.getElementById('choosing-delta').getBoundingClientRect().top) < innerHeight")
     assert page.url.endswith("#choosing-delta")
-    assert page.evaluate("Math.abs(document.getElementById('choosing-delta').getBoundingClientRect().top) < innerHeight")
     page.close()
 
 
