@@ -1,11 +1,83 @@
-"""Scripts of the pages that compute in the browser.
+"""Parts of the pages that compute in the browser, and the scripts that each needs.
 
-They lie in `book/_live` and are copied to `_static/live`. In a folder of `html_static_path` they would be
-added to every page; here each page names the scripts that it needs.
+The scripts lie in `book/_live` and are copied to `_static/live`. In a folder of `html_static_path` they would be
+added to every page; here each page gets those of its parts. A part is found by its address in the page: the form of a
+live page, or a chapter's figure that readers can move. Notebooks stay plain Markdown: `IN_CHAPTERS` says after which
+of their figures the form of a live page stands as well, and the wizard stands in the place of chapter 18's sentence on it.
 """
 
+import re
 import shutil
 from pathlib import Path
+
+from docutils import nodes
+
+WIZARD = "notebooks/18_which_accountant"
+PLACE = "In the book,"  # so begins the paragraph in whose place the form stands
+GAUSSIAN = ["page.js", "special.js"]
+ACCOUNTANT = [*GAUSSIAN, "round.js", "integrand.js", "accountant.js"]
+# The address of a part -> its scripts, in the order in which they run.
+FORMS = {
+    "sampling": ["page.js", "sampling.js"],
+    "calculator": [*ACCOUNTANT, "endings.js", "calculator.js"],
+    "batches": [*ACCOUNTANT, "moving.js", "large_batches.js"],
+}
+FIGURES = {
+    "fig-0-four-schemes": ACCOUNTANT,
+    "fig-1-hockey-stick": GAUSSIAN,
+    "fig-2-losses": ACCOUNTANT,
+    "fig-3-secret": GAUSSIAN,
+    "fig-4-one-crossing": GAUSSIAN,
+    "fig-5-growth": ACCOUNTANT,
+    "fig-19-mistakes": ACCOUNTANT,
+}
+# Figure of a chapter -> the form that follows it, its live page, and what the reader is told.
+IN_CHAPTERS = {
+    "fig-3-six-schemes": (
+        "sampling",
+        "live_sampling",
+        "Draw other rounds, records and schemes. Bars above are the sizes of the batches, bars on the right how often each record takes part.",
+    ),
+    "fig-8-rate": (
+        "batches",
+        "live_large_batches",
+        "Choose another guarantee and other numbers of rounds, and see from which q on amplification pays for the smaller batch.",
+    ),
+}
+
+
+def place_wizard(app, doctree):
+    if app.env.docname == WIZARD:
+        form = Path(app.srcdir, "book", "_live", "calculator.html")
+        app.env.note_dependency(str(form))
+        place = next(node for node in doctree.findall(nodes.paragraph) if node.astext().startswith(PLACE))
+        place.replace_self(nodes.raw("", form.read_text(encoding="utf-8"), format="html"))
+
+
+def with_forms(body, folder):
+    """The text of a page, with the forms of live pages after its figures."""
+    for figure, (name, page, words) in IN_CHAPTERS.items():
+        place = re.search(rf'<figure[^>]* id="{figure}">.*?</figure>', body, re.DOTALL)
+        if place:
+            form = (folder / f"{name}.html").read_text(encoding="utf-8").replace("<form ", "<form data-inside ", 1)
+            link = f'<a class="reference internal" href="../book/{page}.html">On a page of its own.</a>'
+            body = f'{body[: place.end()]}\n<p class="live"><strong>Try it.</strong> {words} {link}</p>\n{form}{body[place.end() :]}'
+    return body
+
+
+def scripts_of(body):
+    """The scripts that a page needs, each once and in order."""
+    lists = [scripts for name, scripts in FORMS.items() if re.search(rf'<form[^>]* id="{name}"', body)]
+    lists += [[*scripts, "moving.js", "lessons.js"] for name, scripts in FIGURES.items() if f'id="{name}"' in body]
+    return list(dict.fromkeys(script for scripts in lists for script in scripts))
+
+
+def enliven(app, pagename, templatename, context, doctree):
+    if doctree is None or app.builder.format != "html":
+        return
+    context["body"] = with_forms(context["body"], Path(app.srcdir, "book", "_live"))
+    for place, script in enumerate(scripts_of(context["body"])):
+        app.add_js_file(f"live/{script}", priority=900 + place, loading_method="defer")
 
 
 def copy_scripts(app, exception):
@@ -19,5 +91,7 @@ def copy_scripts(app, exception):
 
 
 def setup(app):
+    app.connect("doctree-read", place_wizard)
+    app.connect("html-page-context", enliven)
     app.connect("build-finished", copy_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

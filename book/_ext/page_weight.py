@@ -1,7 +1,8 @@
-"""Less to load for each page: icons once instead of twice, images when they come into view.
+"""Less to load for each page before it is seen: icons once instead of twice, images when they come into view, scripts last.
 
 The theme brings its icons as fonts and, again, as a script of 1.5 MB that draws the same ones; the fonts stay. It asks
-for three fonts in advance; the two of them that hardly a page uses are loaded where an icon needs them.
+for fonts and scripts in advance, which then compete with what the first paint waits for; they are loaded where they are needed.
+Scripts in files wait until the page is read, and run in the order in which they stand; all but the one that inline scripts go on from.
 Images get their size, so that nothing moves when they arrive.
 """
 
@@ -11,7 +12,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 ICON_SCRIPT = re.compile(r"<script[^>]*/fontawesome/[^>]*/js/all\.min\.js[^>]*>\s*</script>\s*")
-RARE_FONTS = re.compile(r"<link rel=\"preload\"[^>]*/fa-(?:brands|regular)[^>]*>\s*")
+IN_ADVANCE = re.compile(r"<link rel=\"preload\"[^>]*>\s*")
+SCRIPT = re.compile(r"<script (?![^>]*\b(?:defer|async)\b)(?=[^>]*\bsrc=)(?![^>]*/documentation_options\.js)")
 IMAGE = re.compile(r"<img (?![^>]*\bloading=)([^>]*)>")
 SOURCE = re.compile(r'\bsrc="([^":?#]+\.png)"')
 
@@ -33,11 +35,12 @@ def lighter(text, folder):
         if source is None:
             return match.group()
         size = ""
-        if not re.search(r"\b(?:width|height)\b", attributes):
+        if not re.search(r'\b(?:width|height)="', attributes):
             size = 'width="{}" height="{}" '.format(*png_size(folder / unquote(source.group(1))))
         return f'<img loading="lazy" {size}{attributes}>'
 
-    return IMAGE.sub(late, RARE_FONTS.sub("", ICON_SCRIPT.sub("", text)))
+    text = IN_ADVANCE.sub("", ICON_SCRIPT.sub("", text))
+    return IMAGE.sub(late, SCRIPT.sub("<script defer ", text))
 
 
 def lighten(app, exception):

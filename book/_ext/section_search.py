@@ -27,9 +27,10 @@ LETTERS = {
 }  # fmt: skip
 NAMES = {letter: name.removeprefix("var") for name, letter in LETTERS.items()}
 WORDS = {
-    "book/calculator": "epsilon calculator, calculator, compute epsilon, noise multiplier, how much noise, privacy budget",
-    "notebooks/18_which_accountant": "which sigma, which accountant, which epsilon, which noise multiplier",
+    "notebooks/18_which_accountant": "epsilon calculator, calculator, wizard, compute epsilon, noise multiplier, how much noise, privacy budget, "
+    "which sigma, which accountant, which epsilon, which noise multiplier, how many steps",
     "notebooks/19_common_mistakes": "pitfalls, bugs, wrong epsilon",
+    "notebooks/20_symptoms": "negative epsilon, epsilon inf, infinite epsilon, nan, hangs, overflow, not supported, troubleshooting",
     "notebooks/03_subsampling": "DataLoader, privacy amplification by subsampling",
     "notebooks/05_group_privacy": "group privacy, user-level privacy, family",
     "notebooks/07_renyi": "RDP, moments accountant, Renyi, Renyi divergence",

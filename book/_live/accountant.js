@@ -1,4 +1,5 @@
-/* The contour accountant of dplib (module contour) for DP-SGD: Poisson sampling, batches of fixed size, known batches.
+/* The contour accountant of dplib (module contour) for DP-SGD: Poisson sampling, batches of fixed size, known batches, the
+   last iterate, and substitution by way of a removal.
 
    For a composition with loss L = T L_1 and M(z) = E exp(zL), every c > 0 gives
        delta(eps) = (1/pi) Re int_0^inf M(c+iy) e^{-(c+iy) eps} / ((c+iy)(c+iy+1)) dy.
@@ -8,7 +9,7 @@
   "use strict";
 
   const shared = (root.PrivacyAccountant = root.PrivacyAccountant || {});
-  const { EPS, TAIL_ERROR, NoBracketError, NEGLIGIBLE, Mixture, Family, binomial, hypergeometric, logAddExp, rootOfDecreasing, gaussianLogDelta, gaussianEpsilon } = shared;
+  const { EPS, TAIL_ERROR, NoBracketError, NEGLIGIBLE, Mixture, Family, binomial, hypergeometric, manyTrials, logAddExp, rootOfDecreasing, gaussianLogDelta, gaussianEpsilon } = shared;
 
   const MOST_WIDTH = 1e-8; // of a bracket of epsilon, relative: the library has other accountants for wider ones
   const MOST_WORK = 14e6; // of one question, about nanoseconds; refused beyond it
@@ -431,6 +432,61 @@
     return new PoissonDPSGD({ noiseMultiplier, samplingProbability: 1, steps: participations, groupSize });
   }
 
+  /** The last iterate of linear losses: one release, whose sensitivity is the number of participations, in the direction
+      remove, the larger one. What `manyTrials` leaves out is below e^-60 of delta. */
+  class LastIterate extends PoissonDPSGD {
+    constructor({ noiseMultiplier, samplingProbability, steps }) {
+      super({ noiseMultiplier, samplingProbability, steps: 1 });
+      this.trials = steps;
+    }
+
+    get mu() {
+      return Math.sqrt(this.trials) / this.noiseMultiplier;
+    }
+
+    mixture() {
+      const counts = manyTrials(this.trials, this.samplingProbability, this.reach);
+      return new Mixture(counts, 1, this.noiseMultiplier * Math.sqrt(this.trials));
+    }
+
+    epsilon(delta) {
+      this.reach = 60 + Math.log(this.trials) - Math.log(delta);
+      this.problems = {};
+      return super.epsilon(delta);
+    }
+  }
+
+  /** Records that are replaced by as many others: they are removed, then others are added, each with half of delta. Only an
+      upper bound: P <= e^a Q + d/2 and Q <= e^b P' + d/2 e^-a give P <= e^(a+b) P' + d. */
+  function replaced(mechanism) {
+    return {
+      epsilon(delta) {
+        const first = mechanism.epsilon(delta / 2, "remove").upper, rest = delta / 2 * Math.exp(-first) * (1 - 4 * EPS);
+        if (rest < 1e-290) throw new NoBracketError("the delta that is left for adding is practically 0");
+        return { upper: first + mechanism.epsilon(rest, "add").upper, method: "removed, then added" };
+      },
+    };
+  }
+
+  /** The largest whole number of steps up to `most` whose upper end of epsilon (remove) meets the target; 0 if not even one does.
+      make : function from a number of steps to a mechanism whose epsilon grows with it. */
+  function largestSteps(make, epsilon, delta, most) {
+    const excess = (steps) => Math.log(make(steps).epsilon(delta).upper / epsilon);
+    let low = 0, high = most + 1, atLow = NaN, atHigh = NaN, steps = Math.min(1000, most);
+    for (let i = 1; high - low > 1; i++) {
+      const value = excess(steps);
+      if (value <= 0) [low, atLow] = [steps, value];
+      else [high, atHigh] = [steps, value];
+      // Secants on log epsilon against log steps, kept inside; every fourth step halves.
+      const slope = (atHigh - atLow) / Math.log(high / low);
+      if (high > most) steps = 4 * low;
+      else if (low === 0) steps = high / 4;
+      else steps = Number.isFinite(slope) && slope > 0 && i % 4 ? low * Math.exp(-atLow / slope) : Math.sqrt(low * high);
+      steps = Math.min(Math.max(Math.floor(steps), low + 1), high - 1);
+    }
+    return low;
+  }
+
   /** The smallest noise multiplier, to `tolerance` and from above, whose upper end of epsilon (remove, the larger direction) meets the target.
       make : function from a noise multiplier to a mechanism. */
   function calibrate(make, epsilon, delta, tolerance = 1e-9) {
@@ -501,5 +557,5 @@
     }
   }
 
-  Object.assign(shared, { PoissonDPSGD, FixedBatchDPSGD, knownBatches, calibrate, groupLemma });
+  Object.assign(shared, { PoissonDPSGD, FixedBatchDPSGD, LastIterate, knownBatches, replaced, calibrate, largestSteps, groupLemma });
 })(typeof window === "undefined" ? globalThis : window);

@@ -1,17 +1,19 @@
-/* The page `calculator`: asks how batches are drawn, reads the form, asks accountant.js, writes brackets, the other
-   schemes, a plot and a shareable address. */
+/* The wizard on top of chapter 18: reads the answers to its questions, asks accountant.js for what endings.js decides, and writes
+   the answer, the other schemes, the assumptions, Python, the proof, a plot and a shareable address. */
 (function () {
   "use strict";
 
-  const { PoissonDPSGD, FixedBatchDPSGD, knownBatches, NoBracketError, calibrate, groupLemma } = window.PrivacyAccountant;
+  const { NoBracketError, PoissonDPSGD, calibrate, largestSteps, groupLemma } = window.PrivacyAccountant;
+  const { decide, assumptions, SCHEMES } = window.WizardEndings;
   const form = document.getElementById("calculator");
   if (!form) return;
   const { svg: element, row, rounded, UNUSABLE } = window.LivePage;
   const { field, part, complain, save, restore } = window.LivePage.of(form);
   const PLOTTED = 16; // group sizes on the plot
-  const MOST_BINS = 8192; // batches an epoch that the library's balls in bins takes
+  const MOST_STEPS = 1e7;
   const UNASKED = "First say how batches are drawn. No number holds without it.";
   const REFUSED = "no bracket here", UNDRAWN = "–";
+  const REFUSAL = "No bracket closes here in the browser: the rounds are few, or sample too rarely. The library has accountants for these settings; the Python below asks them.";
 
   // What each field may hold: [name, label, whole number, allowed range as a test, and in words]
   const RULES = {
@@ -19,17 +21,18 @@
     q: ["sampling probability", false, (x) => x >= 0 && x <= 1, "from 0 to 1"],
     batch: ["batch size", true, (x) => x >= 1 && x <= 1e12, "a whole number, at least 1"],
     records: ["number of records", true, (x) => x >= 1 && x <= 1e12, "a whole number, at least the batch size"],
-    steps: ["number of steps", true, (x) => x >= 1 && x <= 1e7, "a whole number from 1 to 10,000,000"],
+    steps: ["number of steps", true, (x) => x >= 1 && x <= MOST_STEPS, "a whole number from 1 to 10,000,000"],
     group: ["group size", true, (x) => x >= 1 && x <= 1000, "a whole number from 1 to 1000"],
     delta: ["delta", false, (x) => x >= 1e-100 && x <= 0.5, "at least 1e-100, at most 0.5"],
     epsilon: ["epsilon", false, (x) => x > 0 && x <= 1e4, "above 0, at most 10,000"],
   };
+  const CHOICES = ["scheme", "unit", "relation", "released", "unknown", "given"];
 
   function shown(name) {
     return !field(name).closest(".calculator-field").hidden;
   }
 
-  /** The numbers of the visible fields, or null; what is wrong is said beside the field. */
+  /** The answers and the numbers of the visible fields, or null; what is wrong is said beside the field. */
   function read() {
     const values = {};
     let good = true;
@@ -46,13 +49,16 @@
       good = false;
     }
     if (!good) return null;
-    values.scheme = field("scheme").value;
+    for (const name of CHOICES) values[name] = field(name).value;
+    if (values.unit === "record") values.group = 1;
+    values.rate = values.q;
     if (!shown("batch")) return values;
     if (values.scheme === "fixed" && values.records - values.group < values.batch) {
       complain("records", `The number of records must be at least the batch size and the group together, ${values.batch + values.group}; got “${values.records}”.`);
       return null;
     }
     values.q = values.batch / values.records;
+    values.rate = `${values.batch} / ${values.records}`;
     values.perEpoch = Math.floor(values.records / values.batch);
     values.epochs = Math.ceil(values.steps / values.perEpoch);
     return values;
@@ -77,65 +83,30 @@
 
   // ------------------------------------------------------------------ the answer
 
-  // For each scheme: its mechanism, its name in the table, what a number holds for there and in the answer.
-  const ALWAYS = "add/remove and zero-out";
-  const SCHEMES = {
-    poisson: {
-      name: "Poisson sampling", holds: ALWAYS, verb: "adding, removing or zeroing out",
-      make: (values, common) => new PoissonDPSGD({ ...common, samplingProbability: values.q, steps: values.steps }),
-    },
-    fixed: {
-      name: "fixed size", holds: "add/remove", verb: "adding or removing",
-      make: (values, common) => {
-        const datasetSize = values.records - common.groupSize;
-        if (datasetSize < values.batch) throw new NoBracketError("fewer records than a batch are left without the group");
-        // Twice the sensitivity: what Poisson sampling leaves as a small epsilon is a large one here, and takes more work.
-        return new FixedBatchDPSGD({ ...common, batchSize: values.batch, datasetSize, steps: values.steps, patience: 5 });
-      },
-    },
-    known: {
-      name: "shuffled, in order, or known", holds: "zero-out only; under add/remove nothing is proved here", verb: "zeroing out",
-      make: (values, common) => knownBatches({ ...common, participations: values.epochs }),
+  const FOUND = {
+    epsilon: { quantity: "ε at this σ, rounded up", text: (x, values, delta) => `ε ≤ ${rounded(x, 6, 1)} at δ = ${delta}` },
+    sigma: { quantity: "σ needed, rounded up", text: (x, values, delta) => `σ = ${rounded(x, 8, 1)} is enough for ε = ${values.epsilon} at δ = ${delta}` },
+    steps: {
+      quantity: "T at most",
+      text: (x, values, delta) => (x === 0 ? `Not even one step keeps ε ≤ ${values.epsilon} at δ = ${delta}` : `${x < MOST_STEPS ? "At most" : "At least"} ${x} steps keep ε ≤ ${values.epsilon} at δ = ${delta}`),
     },
   };
 
-  function mechanism(values, sigma, { group = values.group, scheme = values.scheme } = {}) {
-    return SCHEMES[scheme].make(values, { noiseMultiplier: sigma, groupSize: group });
-  }
-
-  /** The noise multiplier that the form asks for, or the one that it gives. */
-  function noise(values, scheme = values.scheme) {
-    if (field("unknown").value === "epsilon") return values.sigma;
+  /** What an ending gives for these values: { value }, or { refused } with the reason. */
+  function solve(ending, values) {
+    const { unknown, sigma, steps, group, epsilon, delta } = values, make = (found) => ending.make(values, { sigma, steps, group, ...found });
     // A fixed batch is searched in units of its sensitivity, 2: the search starts where the accountant closes.
-    const unit = scheme === "fixed" ? 2 : 1;
-    return unit * calibrate((sigma) => mechanism(values, unit * sigma, { scheme }), values.epsilon, values.delta);
+    const unit = values.scheme === "fixed" ? 2 : 1;
+    return attempt(() => ({
+      value: unknown === "epsilon" ? make({}).epsilon(delta).upper
+        : unknown === "sigma" ? unit * calibrate((x) => make({ sigma: unit * x }), epsilon, delta)
+          : largestSteps((x) => make({ steps: x }), epsilon, delta, MOST_STEPS),
+    }));
   }
 
-  function python(values) {
-    const number = (x) => (Number.isInteger(x) && Math.abs(x) < 1e15 ? String(x) : x.toString());
-    const searched = field("unknown").value === "sigma", { scheme, group } = values;
-    const delta = `delta=${number(values.delta)}`, epsilon = searched ? `epsilon=${number(values.epsilon)}` : "", sigma = searched ? "1" : number(values.sigma);
-    if (scheme === "known" || (scheme === "bins" && !exactBins(values))) {
-      const length = `${group > 1 ? `${group} * ` : ""}math.sqrt(${values.epochs})`;
-      const asked = searched ? `${length} / gaussian.calibrate(${epsilon}, ${delta})` : `gaussian.epsilon(mu=${length} / ${sigma}, ${delta})`;
-      return `import math\nfrom dplib import gaussian\n${asked}`;
-    }
-    const rate = shown("batch") ? `${values.batch} / ${values.records}` : number(values.q), size = group > 1 ? `, group_size=${group}` : "";
-    const made = {
-      poisson: `PoissonDPSGD(noise_multiplier=${sigma}, sampling_probability=${rate}, steps=${values.steps}${size})`,
-      fixed: `FixedBatchDPSGD(noise_multiplier=${sigma}, batch_size=${values.batch}, dataset_size=${values.records} - ${group}, steps=${values.steps}${size})`,
-      bins: `BallsInBins(dplib.matrices.identity(${values.perEpoch * values.epochs}), noise_multiplier=${sigma}, batches_per_epoch=${values.perEpoch}, epochs=${values.epochs})`,
-    }[scheme];
-    return `import dplib\n${searched ? `dplib.calibrate(dplib.${made}, ${epsilon}, ${delta})` : `dplib.${made}.epsilon(${delta})`}`;
-  }
-
-  /** Whether the library knows the exact number for balls in bins. */
-  function exactBins(values) {
-    return values.group === 1 && values.perEpoch <= MOST_BINS;
-  }
-
-  function say(text) {
+  function say(text, detail = "") {
     if (part("answer").textContent !== text) part("answer").textContent = text;
+    part("detail").textContent = detail;
   }
 
   function headed([head, ...cells]) {
@@ -146,76 +117,72 @@
     return made;
   }
 
-  function tabulate(rows) {
-    part("table").tBodies[0].replaceChildren(...rows.map(headed));
-  }
-
-  const REFUSAL = "No bracket closes here in the browser: the rounds are few, or sample too rarely. The library has accountants for these settings; the line of Python below asks them.";
-
   function bracketRow(name, result) {
-    if (result.refused) return [name, REFUSED, result.refused];
+    if (result.refused) return headed([name, REFUSED, result.refused]);
     const width = result.upper - result.lower;
-    return [name, interval(result), `${rounded(width, 2, 1)} (${result.method})`];
+    return headed([name, interval(result), `${rounded(width, 2, 1)} (${result.method})`]);
   }
 
-  /** What each scheme needs, or gives, with the same numbers; {scheme: number, or null without a bracket}. */
-  function compare(values, own) {
-    const searched = field("unknown").value === "sigma", found = {}, sizes = shown("batch");
-    part("quantity").textContent = searched ? "σ needed, rounded up" : "ε at this σ, rounded up";
-    const rows = Object.entries(SCHEMES).map(([scheme, { name, holds }]) => {
-      let cell = "needs B and n";
-      if (sizes || scheme === "poisson") {
-        const result = scheme === values.scheme ? own
-          : attempt(() => (searched ? { value: noise(values, scheme) } : { value: mechanism(values, values.sigma, { scheme }).epsilon(values.delta).upper }));
-        found[scheme] = result.refused ? null : result.value;
-        cell = result.refused ? REFUSED : rounded(result.value, 6, 1);
+  /** Both directions at the answer, where the ending has both. */
+  function directions(ending, values, found) {
+    if (!ending.directions || found.refused || found.value === 0) return {};
+    const mechanism = ending.make(values, { sigma: values.sigma, steps: values.steps, group: values.group, [values.unknown]: found.value });
+    return Object.fromEntries(["remove", "add"].map((side) => [side, attempt(() => mechanism.epsilon(values.delta, side))]));
+  }
+
+  /** Write the answer; what was found. */
+  function answer(ending, values) {
+    const { unknown, group, scheme, relation } = values, delta = field("delta").value.trim();
+    const who = group === 1 ? "one record" : `${group} records together`;
+    const related = { add: "add/remove", zero: "zero-out", swap: "substitution" }[relation];
+    part("words").hidden = Boolean(ending.refused);
+    part("python").textContent = "";
+    if (ending.refused) { say(ending.refused); return ending; }
+    part("assumptions").textContent = `${ending.next || ""} ${assumptions(values)}`;
+    [part("proof").textContent, part("proof").href] = ending.proof;
+    const what = `${SCHEMES[scheme].name} · ${who} · ${related} · ${ending.kind}.`;
+    if (ending.library) {
+      say("The library computes this: copy the Python below.", what);
+      part("python").textContent = ending.python(values);
+      return { refused: "by the library" };
+    }
+    const found = solve(ending, values);
+    part("python").textContent = ending.python(values, found.refused ? { sigma: 1, steps: 1e4 }[unknown] : found.value);
+    if (found.refused) say(REFUSAL, what);
+    else say(FOUND[unknown].text(found.value, values, delta), what);
+    const sides = directions(ending, values, found);
+    part("table").tBodies[0].replaceChildren(...Object.entries(sides).map(([name, result]) => bracketRow(name, result)));
+    return { ...found, ...sides };
+  }
+
+  let running = 0;
+
+  /** What every scheme gives with the same answers and numbers, one after the other, so that the page stays responsive. */
+  function compare(values, own, done) {
+    const mine = running, rows = {}, waiting = Object.keys(SCHEMES);
+    const step = () => {
+      if (mine !== running) return;
+      const scheme = waiting.shift(), ending = decide({ ...values, scheme });
+      let cell = "nothing proved", kind = "";
+      rows[scheme] = null;
+      if (!ending.refused) {
+        kind = ending.kind;
+        if (values.perEpoch === undefined && scheme !== "poisson") cell = "needs B and n";
+        else if (ending.library) cell = "the library";
+        else {
+          const found = scheme === values.scheme ? own : solve(ending, { ...values, scheme });
+          cell = found.refused ? REFUSED : values.unknown === "steps" ? String(found.value) : rounded(found.value, 6, 1);
+          rows[scheme] = found.refused ? null : found.value;
+        }
       }
-      return [scheme, headed([name, cell, holds])];
-    });
-    const bound = !sizes ? "needs B and n" : found.known === null ? "the line of Python below" : `at most ${rounded(found.known, 6, 1)}${exactBins(values) ? "; exactly: the library" : ""}`;
-    rows.push(["bins", headed(["balls in bins", bound, ALWAYS])]);
-    for (const [scheme, made] of rows) if (scheme === values.scheme) made.classList.add("calculator-chosen");
-    part("schemes").tBodies[0].replaceChildren(...rows.map(([, made]) => made));
-    return found;
-  }
-
-  /** Write the answer; returns the noise multiplier, or null where there is none to draw. */
-  function answer(values) {
-    const searched = field("unknown").value === "sigma", { scheme } = values;
-    part("python").textContent = python(values);
-    delete part("table").dataset.result;
-    if (scheme === "bins") {
-      const rows = compare(values, null), bound = rows.known;
-      part("table").dataset.result = JSON.stringify({ scheme, sigma: null, rows });
-      tabulate([]);
-      const next = exactBins(values) ? "The line of Python below asks the library, which knows the exact number." : "The library has no better bound here.";
-      say(bound === null ? REFUSAL : searched
-        ? `Noise multiplier ${rounded(bound, 8, 1)} is enough for balls in bins, even if everybody knows the batches. ${next}`
-        : `ε ≤ ${rounded(bound, 6, 1)} at δ = ${field("delta").value.trim()} for balls in bins, even if everybody knows the batches. ${next}`);
-      return null;
-    }
-    const sigma = attempt(() => noise(values));
-    if (sigma.refused) {
-      say(REFUSAL);
-      tabulate([]);
-      compare(values, sigma);
-      return null;
-    }
-    const started = performance.now();
-    const remove = attempt(() => mechanism(values, sigma).epsilon(values.delta, "remove"));
-    const add = attempt(() => mechanism(values, sigma).epsilon(values.delta, "add"));
-    part("table").dataset.milliseconds = String(performance.now() - started);
-    tabulate([bracketRow("remove", remove), bracketRow("add", add)]);
-    const rows = compare(values, searched ? { value: sigma } : remove.refused ? remove : { value: remove.upper });
-    part("table").dataset.result = JSON.stringify({ scheme, sigma, remove, add, rows });
-    if (remove.refused) { say(REFUSAL); return sigma; }
-    const guarantee = `ε ≤ ${rounded(remove.upper, 6, 1)} at δ = ${field("delta").value.trim()}`;
-    const holds = `${SCHEMES[scheme].verb} ${who(values.group)}`;
-    const name = scheme === "known" ? "shuffled or known batches" : scheme === "fixed" ? "batches of fixed size" : "Poisson sampling";
-    say(searched
-      ? `With ${name}, noise multiplier ${rounded(sigma, 8, 1)} is enough: ${guarantee}, ${holds}.`
-      : `With ${name}: ${guarantee}, ${holds}.`);
-    return sigma;
+      const made = headed([SCHEMES[scheme].name, cell, kind]);
+      if (scheme === values.scheme) made.classList.add("calculator-chosen");
+      part("schemes").tBodies[0].append(made);
+      if (waiting.length) setTimeout(step, 0);
+      else done(rows);
+    };
+    part("quantity").textContent = FOUND[values.unknown].quantity;
+    step();
   }
 
   /** What the chosen delta would allow. */
@@ -230,28 +197,26 @@
       + (published >= 0.5 ? " That is no protection: choose δ far below 1/n." : "");
   }
 
-  function who(group) {
-    return group === 1 ? "one record" : `up to ${group} records together`;
-  }
-
   // ------------------------------------------------------------------ the plot: epsilon against group size
 
-  let drawing = 0;
+  let wanted = null; // what the plot shows once it is opened
 
-  /** Compute the curves piece by piece, so that the page stays responsive. */
-  function plot(values, sigma) {
-    const mine = ++drawing, sizes = Array.from({ length: PLOTTED }, (_, i) => i + 1), points = [];
+  /** Compute the curves piece by piece, so that the page stays responsive; the lemma stands beside Poisson sampling. */
+  function plot() {
+    if (!wanted || !part("growth").open) return;
+    const mine = running, points = [], { ending, values, found } = wanted;
+    const chosen = { sigma: values.sigma, steps: values.steps, [values.unknown]: found.value };
+    const made = (group) => ending.make(values, { ...chosen, group });
     const step = () => {
-      if (mine !== drawing) return;
-      const k = sizes[points.length];
-      const exact = attempt(() => mechanism(values, sigma, { group: k }).epsilon(values.delta));
+      if (mine !== running) return;
+      const k = points.length + 1, exact = attempt(() => made(k).epsilon(values.delta));
       const point = { k, exact: exact.refused ? null : exact.upper };
-      if (values.scheme === "poisson") {
-        const lemma = attempt(() => ({ upper: groupLemma(mechanism(values, sigma, { group: 1 }), values.delta, k) }));
+      if (made(1).constructor === PoissonDPSGD && values.scheme === "poisson") {
+        const lemma = attempt(() => ({ upper: groupLemma(made(1), values.delta, k) }));
         point.lemma = lemma.refused ? null : lemma.upper;
       }
       points.push(point);
-      if (points.length < sizes.length) setTimeout(step, 0);
+      if (points.length < PLOTTED) setTimeout(step, 0);
       else draw(points);
     };
     part("plot").classList.add("calculator-waiting");
@@ -304,50 +269,83 @@
   // ------------------------------------------------------------------ the page
 
   function arrange() {
-    const free = ["", "poisson"].includes(field("scheme").value); // the other schemes need both sizes
-    part("given").hidden = !free;
-    const sizes = !free || field("given").value === "sizes", noise = field("unknown").value === "sigma";
+    const scheme = field("scheme").value, unknown = field("unknown").value;
+    const free = ["", "poisson"].includes(scheme); // the other schemes need both sizes, and so do encoders
+    const sizes = !free || field("released").value === "sums" || field("given").value === "sizes";
+    part("given").hidden = !free || field("released").value === "sums";
     const show = (name, on) => { field(name).closest(".calculator-field").hidden = !on; };
     show("q", !sizes);
     show("batch", sizes);
     show("records", sizes);
-    show("sigma", !noise);
-    show("epsilon", noise);
+    show("group", field("unit").value === "group");
+    show("sigma", unknown !== "sigma");
+    show("epsilon", unknown !== "epsilon");
+    show("steps", unknown !== "steps");
   }
 
-  const STATE = ["scheme", "unknown", "given", ...Object.keys(RULES)];
-  const load = () => restore((name) => STATE.includes(name));
+  const STATE = [...CHOICES, ...Object.keys(RULES)];
 
-  function update() {
-    form.setAttribute("aria-busy", "false");
+  /** Fill the form from an address; whether it holds any of this page's numbers. Older ones have no questions 2 to 4. */
+  function load() {
+    const state = new URLSearchParams(location.hash.slice(1)), given = STATE.filter((name) => state.has(name));
+    restore((name) => STATE.includes(name));
+    if (given.length && !state.has("unit")) field("unit").value = Number(state.get("group") || 1) > 1 ? "group" : "record";
+    if (state.get("scheme") === "known" && !state.has("relation")) field("relation").value = "zero";
+    return given.length > 0;
+  }
+
+  function clear() {
+    part("schemes").tBodies[0].replaceChildren();
+    part("table").tBodies[0].replaceChildren();
+    part("plot").replaceChildren();
+    part("points").tBodies[0].replaceChildren();
+    delete part("table").dataset.result;
+    running++;
+    wanted = null;
+  }
+
+  function update(keep) {
+    form.setAttribute("aria-busy", "true");
+    clear();
     arrange();
-    const values = read();
+    const values = read(), silent = !values || !values.scheme;
     part("advice").textContent = "";
+    part("code").hidden = true;
+    part("growth").hidden = true;
     if (values) {
-      save(STATE.filter((name) => (name in RULES ? shown(name) : field(name).value !== "")));
+      if (keep) save(STATE.filter((name) => (name in RULES ? shown(name) : field(name).value !== "")));
       advise(values);
     }
-    const sigma = values && values.scheme ? answer(values) : null;
-    if (!values || !values.scheme) {
+    if (silent) {
       say(values ? UNASKED : UNUSABLE);
-      tabulate([]);
-      part("schemes").tBodies[0].replaceChildren();
       part("python").textContent = "";
-      delete part("table").dataset.result;
+      part("words").hidden = true;
+      form.setAttribute("aria-busy", "false");
+      return;
     }
-    if (sigma !== null) plot(values, sigma);
-    else { drawing++; part("plot").replaceChildren(); part("points").tBodies[0].replaceChildren(); }
+    const ending = decide(values), found = answer(ending, values);
+    part("code").hidden = part("python").textContent === "";
+    if (ending.directions && found.value > 0) {
+      wanted = { ending, values, found };
+      part("growth").hidden = false;
+    }
+    compare(values, found, (rows) => {
+      const { value = null, remove, add } = found;
+      part("table").dataset.result = JSON.stringify({ scheme: values.scheme, ending: ending.name, value, remove, add, rows });
+      form.setAttribute("aria-busy", "false");
+      plot();
+    });
   }
 
   let waiting = 0;
   form.addEventListener("input", () => {
     form.setAttribute("aria-busy", "true");
-    drawing++; // whoever types does not wait for a plot of old numbers
+    running++; // whoever types does not wait for old numbers
     clearTimeout(waiting);
-    waiting = setTimeout(update, 120);
+    waiting = setTimeout(update, 120, true);
   });
-  form.addEventListener("submit", (event) => { event.preventDefault(); update(); });
-  window.addEventListener("hashchange", () => { load(); update(); });
-  load();
-  update();
+  form.addEventListener("submit", (event) => { event.preventDefault(); update(true); });
+  part("growth").addEventListener("toggle", plot);
+  window.addEventListener("hashchange", () => { if (load()) update(true); });
+  update(load());
 })();

@@ -1,11 +1,11 @@
-/* The front page's calculator: one line for one record, with the schemes and the accountant of the page `calculator`. */
+/* The front page's calculator: one line for one record, with the schemes and the accountant of chapter 18's wizard. */
 (function () {
   "use strict";
 
   const { PoissonDPSGD, FixedBatchDPSGD, knownBatches, NoBracketError } = window.PrivacyAccountant;
   const { rounded } = window.LivePage;
   const form = document.getElementById("front"), answer = document.getElementById("front-answer");
-  const door = document.querySelector(".doors a[href*='calculator.html']");
+  const door = document.querySelector(".doors a[href*='18_which_accountant.html']");
   const NAMES = { poisson: "Poisson sampling", fixed: "batches of fixed size", known: "shuffled or known batches" };
   const DELTA = 1e-6;
   let waiting = 0, state = {};

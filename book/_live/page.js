@@ -13,14 +13,19 @@
       field(name).setAttribute("aria-invalid", message ? "true" : "false");
     }
 
+    // Inside a chapter the address belongs to the chapter, whose sections it names.
+    const inside = "inside" in form.dataset;
+
     /** Put the values of the named fields into the address, so that a link shares them. */
     function save(names) {
+      if (inside) return;
       const state = new URLSearchParams(names.map((name) => [name, field(name).value.trim()]));
       if (location.hash !== "#" + state) history.replaceState(null, "", "#" + state);
     }
 
     /** Fill the fields from the address; `allowed(name, value)` says which entries count. */
     function restore(allowed) {
+      if (inside) return;
       for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
         if (!allowed(name, value)) continue;
         const target = field(name);

@@ -1,4 +1,5 @@
-/* One round: the mixture pair with sensitivity Binomial(k, q) or 2 Hypergeometric(B, n + k, k) (dplib.mixtures).
+/* One round: the mixture pair with sensitivity Binomial(k, q) or 2 Hypergeometric(B, n + k, k) (dplib.mixtures), and the
+   one of the last iterate, Binomial(T, q).
    Needs special.js before it. */
 (function (root) {
   "use strict";
@@ -7,6 +8,7 @@
   const { EPS, LOG_SQRT_2PI, TAIL_ERROR, NoBracketError, erf, logNdtr, logAddExp, logSum, logTailDifference, rootOfDecreasing } = shared;
 
   const NEGLIGIBLE = 46; // e^-46: what may be left out before it is bounded
+  const MOST_COUNTS = 12000; // numbers of participations: beyond it, an answer would take seconds
 
   /** Logarithms of the binomial coefficients C(k, j), j = 0..k, each from the exact integer. */
   function logChoose(k) {
@@ -31,25 +33,52 @@
     return [logP, EPS * (size + 6)];
   }
 
-  /** The weights of Hypergeometric(B, n + k, k), of how many of k records are among the B drawn from n + k:
-      [logarithms, their error], by ratios from the mode outwards, as in the library. */
-  function hypergeometric(B, n, k) {
-    const top = Math.min(B, k), logP = new Float64Array(top + 1);
-    const ratio = (j) => Math.log((k - j) * (B - j) / ((j + 1) * (n - B + j + 1))); // of the weights at j + 1 and j
-    let mode = 0, relevant = 0, size = 0;
-    while (mode < top && ratio(mode) > 0) mode++; // the ratios fall
-    for (let j = mode; j < top; j++) logP[j + 1] = logP[j] + ratio(j);
-    for (let j = mode; j > 0; j--) logP[j - 1] = logP[j] - ratio(j - 1);
+  /** Weights from their mode outwards, as in the library; ratio(j): the logarithm of the weight at j + 1 over the one at j.
+      [logarithms, their error]. */
+  function walk(low, mode, top, ratio) {
+    const logP = new Float64Array(top - low + 1);
+    let relevant = 0, size = 0;
+    for (let j = mode; j < top; j++) logP[j + 1 - low] = logP[j - low] + ratio(j);
+    for (let j = mode; j > low; j--) logP[j - 1 - low] = logP[j - low] - ratio(j - 1);
     for (const p of logP) if (p > -100) { relevant++; size += Math.abs(p); }
     return [logP, EPS * (8 + 6 * relevant + size)];
   }
 
+  /** The weights of Hypergeometric(B, n + k, k), of how many of k records are among the B drawn from n + k. */
+  function hypergeometric(B, n, k) {
+    const top = Math.min(B, k), ratio = (j) => Math.log((k - j) * (B - j) / ((j + 1) * (n - B + j + 1)));
+    let mode = 0;
+    while (mode < top && ratio(mode) > 0) mode++; // the ratios fall
+    return walk(0, mode, top, ratio);
+  }
+
+  /** The weights of Binomial(T, q) for many trials: [logarithms, their error, the counts that they belong to]. By Chernoff a
+      count j has at most the probability e^-apart(j); those with less than e^-reach are left out, except for 0. */
+  function manyTrials(T, q, reach) {
+    const mode = Math.min(Math.floor((T + 1) * q), T);
+    const apart = (j) => (j ? j * Math.log(j / (T * q)) : 0) + (j < T ? (T - j) * Math.log((T - j) / (T * (1 - q))) : 0);
+    const [low, top] = [0, T].map((end) => {
+      let inside = mode, outside = end; // convex: once outside, always outside
+      if (apart(end) <= reach) return end;
+      while (Math.abs(outside - inside) > 1) {
+        const middle = Math.floor((inside + outside) / 2);
+        if (apart(middle) <= reach) inside = middle;
+        else outside = middle;
+      }
+      return outside;
+    });
+    if (top - low > MOST_COUNTS) throw new NoBracketError("too many numbers of participations count");
+    const [logP, error] = walk(low, mode, top, (j) => Math.log((T - j) / (j + 1)) + Math.log(q) - Math.log1p(-q));
+    const counts = Float64Array.from(logP, (_, i) => low + i);
+    return low ? [Float64Array.of(-Infinity, ...logP), error, Float64Array.of(0, ...counts)] : [logP, error, counts];
+  }
+
   /** The pair of one round: `unit` times a whole random number as sensitivity, in units of the noise. */
   class Mixture {
-    /** weights : logarithms of its probabilities at 0, 1, ..., up to a constant, and their error. */
-    constructor([logWeights, logError], unit, sigma) {
+    /** weights : logarithms of its probabilities at 0, 1, ... or at the counts, up to a constant, and their error. */
+    constructor([logWeights, logError, counts], unit, sigma) {
       const k = logWeights.length - 1, norm = logSum(logWeights);
-      this.shifts = Float64Array.from({ length: k + 1 }, (_, j) => unit * j / sigma);
+      this.shifts = Float64Array.from({ length: k + 1 }, (_, j) => unit * (counts ? counts[j] : j) / sigma);
       this.logError = logError;
       this.logP = logWeights.map((p) => p - norm);
       this.p = this.logP.map(Math.exp);
@@ -153,5 +182,5 @@
     }
   }
 
-  Object.assign(shared, { NEGLIGIBLE, Mixture, binomial, hypergeometric });
+  Object.assign(shared, { NEGLIGIBLE, Mixture, binomial, hypergeometric, manyTrials });
 })(typeof window === "undefined" ? globalThis : window);

@@ -4,6 +4,7 @@ import gzip
 import re
 
 import browser_checks as checks
+import html_checks
 import index_checks
 import notebook_tools as tools
 import pytest
@@ -55,6 +56,12 @@ def test_no_page_loads_more_than_three_megabytes(html, chromium, address):
     assert min(sizes.values()) > 1e5, sizes  # the measurement sees scripts and styles
     heavy = [f"{name}: {size / 1e6:.2f} MB" for name, size in sizes.items() if size > MOST]
     assert not heavy, "\n".join(heavy)
+
+
+def test_images_that_come_late_keep_their_place(html):
+    images = [image for name in page_names() for image in html_checks.soup(html / name).select('img[loading="lazy"]')]
+    assert len(images) > 50
+    assert [str(image)[:100] for image in images if not (image.get("width") and image.get("height"))] == []
 
 
 def test_front_page(html, chromium, address):
@@ -109,12 +116,16 @@ def found(search, words, start):
 QUERIES = {
     "group privacy": "notebooks/05_",
     "user-level privacy": "notebooks/05_",
-    "noise multiplier": "book/calculator",
-    "epsilon calculator": "book/calculator",
+    "noise multiplier": "notebooks/18_",
+    "epsilon calculator": "notebooks/18_",
     "which sigma": "notebooks/18_",
     "which accountant": "notebooks/18_",
     "choosing delta": "notebooks/18_",
     "common mistakes": "notebooks/19_",
+    "negative epsilon": "notebooks/20_",
+    "epsilon inf": "notebooks/20_",
+    "nan": "notebooks/20_",
+    "hangs": "notebooks/20_",
     "Theorem 5.2": "book/theorems.html#thm-m-5-2",
     "Lemma B.4": "book/theorems.html#thm-m-b-4",
     "M-B.4": "book/theorems.html#thm-m-b-4",
