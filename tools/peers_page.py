@@ -70,6 +70,8 @@ def verdict(row, reference, quantity):
     change = value / reference["value"] - 1
     if abs(change) < 1e-4:
         return "equal to 0.01%"
+    if change > 10:
+        return f"{1 + change:.3g} times as large"
     return f"{_percent(abs(change))} {'above' if change > 0 else 'below'}"
 
 
