@@ -12,6 +12,7 @@ adds a version.
 """
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
@@ -87,8 +88,10 @@ def write_redirects(table, folder, base):
             raise ValueError(f"book/_redirects.txt: {old} leads to {new}, and {page} has no such anchor")
         (folder / old).parent.mkdir(parents=True, exist_ok=True)
         relative = "../" * old.count("/") + new
-        canonical = f'<link rel="canonical" href="{base}{page}">\n'
-        (folder / old).write_text(plain_pages.redirect(relative, "This page has moved", canonical))
+        head = f'<link rel="canonical" href="{base}{page}">\n'
+        if not anchor:  # what stands behind the # of an old link goes along; a refresh alone would lose it
+            head += f"<script>if (location.hash) location.replace({json.dumps(relative)} + location.hash)</script>\n"
+        (folder / old).write_text(plain_pages.redirect(relative, "This page has moved", head))
 
 
 def write_versions(site, base):

@@ -6,7 +6,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 CHAPTER = "notebooks/05_group_privacy.html"
-KEY = ["book/intro.html", CHAPTER, "book/calculator.html"]
+KEY = ["book/intro.html", CHAPTER, "notebooks/18_which_accountant.html"]
 MODES = [("dark", checks.DESKTOP), ("light", checks.PHONE), ("dark", checks.PHONE)]
 
 
@@ -42,7 +42,7 @@ def test_formulas_have_no_serious_finding(tab, address):
     report(accessibility.axe_problems(tab, formulas=True))
 
 
-@pytest.mark.parametrize("name", ["book/intro.html", "book/calculator.html", "book/live_sampling.html"])
+@pytest.mark.parametrize("name", ["book/intro.html", "notebooks/18_which_accountant.html", "book/live_sampling.html"])
 def test_no_keyboard_trap(tab, address, name):
     tab.set_viewport_size(checks.DESKTOP)
     checks.open_page(tab, f"{address}/{name}")

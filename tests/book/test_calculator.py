@@ -135,38 +135,48 @@ def swapped(mechanism, delta):
     return dplib.Bracket(0.0, upper, "removed, then added")
 
 
+def by_contour(mechanism, delta):
+    return contour.side_epsilon(mechanism.composition(), delta, "remove")
+
+
+def told(sigma, k, epochs, delta):
+    exact = gaussian.epsilon(k * math.sqrt(epochs) / sigma, delta)
+    return dplib.Bracket(exact, exact, "closed form")
+
+
 def test_every_scheme_agrees_with_the_library(bare):
-    """Every scheme's answer, and its bound for substitution, on 320 random sizes: ends that differ by less than 1e-8."""
+    """Every scheme's answer on 320 random sizes, and its bound for substitution on a quarter of them: ends that differ by less than 1e-8."""
     asked = list(scheme_settings(320))
     answered = dict.fromkeys(("poisson", "fixed", "known", "last", "poisson, swap", "fixed, swap"), 0)
-    for setting, answers in zip(asked, bare.evaluate(ASK_SCHEMES, asked)):
+    for number, (setting, answers) in enumerate(zip(asked, bare.evaluate(ASK_SCHEMES, asked))):
         sigma, B, n, T, k, delta, epochs = setting
         poisson, fixed = dplib.PoissonDPSGD(sigma, B / n, T, k), dplib.FixedBatchDPSGD(sigma, B, n - k, T, k)
-        told = lambda: gaussian.epsilon(k * math.sqrt(epochs) / sigma, delta)
-        ours = {
-            "poisson": lambda: contour.side_epsilon(poisson.composition(), delta, "remove"),
-            "fixed": lambda: contour.side_epsilon(fixed.composition(), delta, "remove"),
-            "known": lambda: dplib.Bracket(told(), told(), "closed form"),
-            "last": lambda: dplib.LastIterate(sigma, B / n, T).epsilon(delta),
-            "poisson, swap": lambda: swapped(poisson, delta),
-            "fixed, swap": lambda: swapped(fixed, delta),
+        routes = {
+            "poisson": (by_contour, poisson, delta),
+            "fixed": (by_contour, fixed, delta),
+            "known": (told, sigma, k, epochs, delta),
+            "last": (dplib.LastIterate.epsilon, dplib.LastIterate(sigma, B / n, T), delta),
+            "poisson, swap": (swapped, poisson, delta),
+            "fixed, swap": (swapped, fixed, delta),
         }
         for scheme, answer in answers.items():
-            if isinstance(answer, str):
+            if isinstance(answer, str) or "swap" in scheme and number % 4:
                 continue
+            route, *arguments = routes[scheme]
             try:
-                found = ours[scheme]()
+                found = route(*arguments)
             except (NoBracketError, ValueError):  # another accountant of the library, with a wider bracket
-                if scheme in ("poisson", "fixed"):
-                    found = {"poisson": poisson, "fixed": fixed}[scheme].epsilon(delta)
+                if route is by_contour:
+                    found = arguments[0].epsilon(delta)
                     assert answer[0] <= found.upper and found.lower <= answer[1], (scheme, setting)
                 continue
             assert abs(answer[1] - found.upper) <= AGREEMENT * found.upper, (scheme, setting)
-            if "swap" not in scheme:
+            if route is not swapped:
                 assert answer[0] <= found.upper and found.lower <= answer[1], (scheme, setting)
                 assert abs(answer[0] - found.lower) <= AGREEMENT * found.upper, (scheme, setting)
             answered[scheme] += 1
-    assert answered["known"] == len(asked) and min(answered.values()) >= 0.85 * len(asked), answered
+    assert answered["known"] == answered["last"] == len(asked), answered
+    assert min(answered["poisson"], answered["fixed"]) >= 0.9 * len(asked) and min(answered.values()) >= 50, answered
 
 
 @pytest.mark.parametrize("B, n, k", [(1, 5, 1), (3, 7, 4), (40, 60, 30), (100, 10_000, 9), (2, 10**12, 1000)])
@@ -407,9 +417,9 @@ def test_the_python_prints_what_the_page_says(calculator):
         printed = run(calculator.inner_text("#calculator-python"))
         assert printed[0] == pytest.approx(found["value"], rel=0 if state["unknown"] == "steps" else AGREEMENT), state
         assert len(printed) == (2 if found["ending"] == "bins" and state["unknown"] != "steps" else 1)
-        assert all(0.3 * found["value"] < value <= found["value"] * (1 + AGREEMENT) for value in printed[1:]), state
+        assert all(0.1 * found["value"] < value <= found["value"] * (1 + AGREEMENT) for value in printed[1:]), state
         compared, endings = compared + 1, endings | {found["ending"]}
-    assert compared >= 60 and len(endings) == 12, (compared, endings)
+    assert compared >= 70 and len(endings) == 13, (compared, endings)
 
 
 @pytest.mark.parametrize("unknown", ["epsilon", "sigma"])
@@ -500,8 +510,8 @@ def test_an_anchor_is_no_state(chromium, address):
     page = chromium.new_page(viewport=checks.PHONE)
     checks.open_page(page, f"{address}/{PAGE}#choosing-delta")
     settle(page)
+    page.wait_for_function("() => Math.abs(document.getElementById('choosing-delta').getBoundingClientRect().top) < innerHeight")
     assert page.url.endswith("#choosing-delta")
-    assert page.evaluate("Math.abs(document.getElementById('choosing-delta').getBoundingClientRect().top) < innerHeight")
     page.close()
 
 

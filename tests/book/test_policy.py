@@ -8,11 +8,11 @@ import policy
 import pytest
 
 pytestmark = pytest.mark.slow
-# One page of every kind: prose, chapter, calculator, live page, long index, search, generated index.
+# One page of every kind: prose, chapter, chapter with the wizard, live page, long index, search, generated index.
 KINDS = [
     "book/intro.html",
     "notebooks/05_group_privacy.html",
-    "book/calculator.html",
+    "notebooks/18_which_accountant.html",
     "book/live_sampling.html",
     "book/theorems.html",
     "search.html",

@@ -218,7 +218,7 @@ def few_pages(html, tmp_path):
 
 
 def test_an_old_address_leads_to_the_new_page(root, few_pages, tmp_path, chromium):
-    (root / "book" / "_redirects.txt").write_text("old/deep/start.html book/intro.html#main-content\n")
+    (root / "book" / "_redirects.txt").write_text("old/deep/start.html book/intro.html#main-content\nold.html book/intro.html\n")
     site = tmp_path / "site"
     publish.assemble(few_pages, site, root)
     old = site / "latest" / "old" / "deep" / "start.html"
@@ -229,6 +229,8 @@ def test_an_old_address_leads_to_the_new_page(root, few_pages, tmp_path, chromiu
     page = chromium.new_page()
     page.goto(old.as_uri())
     page.wait_for_url("**/latest/book/intro.html#main-content", timeout=120_000)
+    page.goto((site / "latest" / "old.html").as_uri() + "#sigma=2")
+    page.wait_for_url("**/latest/book/intro.html#sigma=2", timeout=120_000)
     page.close()
 
 

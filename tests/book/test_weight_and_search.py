@@ -116,8 +116,8 @@ def found(search, words, start):
 QUERIES = {
     "group privacy": "notebooks/05_",
     "user-level privacy": "notebooks/05_",
-    "noise multiplier": "book/calculator",
-    "epsilon calculator": "book/calculator",
+    "noise multiplier": "notebooks/18_",
+    "epsilon calculator": "notebooks/18_",
     "which sigma": "notebooks/18_",
     "which accountant": "notebooks/18_",
     "choosing delta": "notebooks/18_",
