@@ -45,6 +45,8 @@ def version(python, name):
         import dplib
 
         return dplib.__version__
+    if LIBRARIES[name][3] is None:
+        return LIBRARIES[name][0]  # a paper, written down in benchmarks/peers
     done = subprocess.run([str(python), "-c", VERSION, LIBRARIES[name][0]], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 

@@ -12,13 +12,13 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "book" / "peers.md"
 sys.path.insert(0, str(ROOT / "benchmarks" / "peers"))
 
-from questions import LIBRARIES, QUESTIONS  # noqa: E402
+from questions import ALONE, LIBRARIES, QUESTIONS  # noqa: E402
 
 EQUAL = 1e-6  # relative: less is agreement
 TICK = 0.01  # seconds: the clock of CPU time resolves no less
 ACCOUNTANTS = {
     "bracket": "", "pld": "PLD", "rdp": "Rényi", "prv": "PRV", "fourier": "Fourier", "exact": "exact",
-    "mmcc": "MMCC", "certificate": "certificate", "estimate": "estimate", "sampled": "Monte Carlo",
+    "mmcc": "MMCC", "renyi": "Rényi", "certificate": "certificate", "estimate": "estimate", "sampled": "Monte Carlo",
     "separated": "Monte Carlo, b-min-sep", "free": "free coefficients", "banded": "banded",
     "buffered": "buffered", "normalised": "banded, columns of norm 1", "dense": "all entries free",
     "poisson": "banded, cyclic Poisson", "bins": "free, balls in bins",
@@ -70,6 +70,8 @@ def verdict(row, reference, quantity):
     change = value / reference["value"] - 1
     if abs(change) < 1e-4:
         return "equal to 0.01%"
+    if change > 10:
+        return f"{1 + change:.3g} times as large"
     return f"{_percent(abs(change))} {'above' if change > 0 else 'below'}"
 
 
@@ -150,7 +152,7 @@ def blocks(record):
     rows, found = record["rows"], {}
     for question in QUESTIONS:
         values = table(question, rows, lambda row, base, kind=question.quantity: _answer(row, base, kind))
-        absent = "; ".join(f"{name} ({reason})" for name, reason in question.absent.items())
+        absent = "; ".join(f"{name} ({reason})" for name, reason in question.absent.items() if reason != ALONE.get(name))
         found[question.name] = values + (f"\n\nWithout an answer: {absent}." if absent else "")
         found[question.name + " cost"] = table(question, rows, _cost)
     found["versions"] = "\n".join(

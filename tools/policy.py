@@ -29,6 +29,7 @@ KNOWN = {
 }
 # Inline scripts that differ from page to page or follow from our configuration.
 PAGE_NAME = re.compile(r"DOCUMENTATION_OPTIONS\.pagename = '[\w/.-]+';")
+MOVED = re.compile(r'if \(location\.hash\) location\.replace\("[\w./-]+" \+ location\.hash\)')
 MATHJAX = re.compile(r"window\.MathJax = (\{.*\})")
 # The theme's buttons act through attributes; book/_static/buttons.js does the same by listening.
 HANDLERS = {"toggleFullScreen()": "fullscreen", "window.print()": "print"}
@@ -82,7 +83,7 @@ def digest(script):
 
 def known(script):
     """Whether an inline script is one of those that the pages need."""
-    if digest(script) in KNOWN or PAGE_NAME.fullmatch(script.strip()):
+    if digest(script) in KNOWN or PAGE_NAME.fullmatch(script.strip()) or MOVED.fullmatch(script.strip()):
         return True
     settings = MATHJAX.fullmatch(script.strip())
     try:

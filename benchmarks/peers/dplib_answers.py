@@ -69,9 +69,21 @@ def bracket_bins(sigma, rounds, batches, bands, epsilon):
     return _bracket(_bins(sigma, rounds, batches, bands).delta(epsilon, method="exact"))
 
 
+bracket_unsampled = bracket_bins
+
+
 def certificate_bins(sigma, rounds, batches, bands, epsilon):
     found = _bins(sigma, rounds, batches, bands).delta(epsilon, method="certificate", failure_probability=1e-9)
     return {"direction": "upper", "value": found.upper}
+
+
+certificate_unsampled = certificate_bins
+
+
+def bracket_allocation(sigma, rounds, group, epochs, delta):
+    if group > 1 or epochs > 1:
+        raise NotImplementedError("one round of one epoch only")
+    return _bracket(dplib.BallsInBins(matrices.identity(rounds), sigma, rounds, 1).epsilon(delta))
 
 
 def estimate_bins(sigma, rounds, batches, bands, epsilon):

@@ -4,7 +4,7 @@ A setting's keys are the arguments of the functions `ACCOUNTANT_QUESTION` in `LI
 question is the reference. A library without a row for a question is listed in `absent`, with the reason.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LIBRARIES = {  # name in the tables: (distribution, module, environment, requirements)
     "dplib": ("dplib", "dplib_answers", ".venv", None),
@@ -13,7 +13,11 @@ LIBRARIES = {  # name in the tables: (distribution, module, environment, require
     "autodp": ("autodp", "autodp_answers", ".venv-peers-autodp", "autodp.txt"),
     "Opacus": ("opacus", "opacus_answers", ".venv-peers-opacus", "opacus.txt"),
     "jax-privacy": ("jax-privacy", "jax_privacy_answers", ".venv-jax-privacy", "../jax_privacy_requirements.txt"),
+    "PLD_accounting": ("PLD-accounting", "pld_accounting_answers", ".venv-peers-pld_accounting", "pld_accounting.txt"),
+    "Schuchardt–Kalinin": ("arXiv 2601.21636", "schuchardt_kalinin_answers", ".venv", None),
 }  # fmt: skip
+# What two of them are about; the tables of other questions do not name them.
+ALONE = {"PLD_accounting": "random allocation alone", "Schuchardt–Kalinin": "balls in bins alone"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ def _settings(names, *rows):
     return tuple(dict(zip(names, row)) for row in rows)
 
 
+_OTHERS = ("dp_accounting", "prv-accountant", "autodp", "Opacus")
 _NO_GROUP = "one record; a group only through the black-box lemma, which is left to the user"
 _NO_MATRIX = "no correlated noise"
 _COMPOSES = "composes with dp_accounting's PLD, whose answers stand here"
@@ -55,7 +60,7 @@ _DPSGD = _settings(
     (1000.0, 0.01, 2000, 1e-6),
 )
 
-QUESTIONS = (
+_QUESTIONS = (
     Question(
         "poisson",
         "DP-SGD with Poisson sampling",
@@ -238,6 +243,39 @@ QUESTIONS = (
         120,
     ),
     Question(
+        "unsampled",
+        "Balls in bins without samples",
+        "delta",
+        (
+            ("dplib", "certificate"),
+            ("dplib", "bracket"),
+            ("Schuchardt–Kalinin", "renyi"),
+        ),
+        _settings(
+            ("sigma", "rounds", "batches", "bands", "epsilon"),
+            (1.5, 512, 32, 1, 1.0),
+            (3.0, 512, 32, 8, 1.0),
+            (6.0, 512, 32, 8, 1.0),
+            (9.0, 512, 32, 8, 1.0),
+            (3.0, 512, 32, 2, 4.0),
+        ),
+        {**dict.fromkeys(_OTHERS, "no balls in bins"), "jax-privacy": "by samples, above"},
+        120,
+    ),
+    Question(
+        "allocation",
+        "Random allocation: each record in k of so many rounds",
+        "epsilon",
+        (("dplib", "bracket"), ("PLD_accounting", "pld")),
+        _settings(
+            ("sigma", "rounds", "group", "epochs", "delta"),
+            (1.0, 100, 1, 1, 1e-6),
+            (1.0, 100, 4, 1, 1e-6),
+        ),
+        {**dict.fromkeys(_OTHERS, "no random allocation"), "jax-privacy": "no random allocation"},
+        120,
+    ),
+    Question(
         "separated",
         "Poisson sampling with a pause after each participation (b-min-sep)",
         "delta",
@@ -282,4 +320,8 @@ QUESTIONS = (
         dict.fromkeys(("dp_accounting", "prv-accountant", "autodp", "Opacus"), _NO_MATRIX),
         180,
     ),
+)
+QUESTIONS = tuple(
+    replace(question, absent=question.absent | {name: why for name, why in ALONE.items() if name not in dict(question.answers)})
+    for question in _QUESTIONS
 )

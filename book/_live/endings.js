@@ -93,10 +93,10 @@
     const python = (values, found) => {
       const { epsilon, delta, unknown, sigma, group } = values, times = multiple * group > 1 ? `${multiple * group} * ` : "";
       const length = `${times}math.sqrt(${unknown === "steps" ? `math.ceil(steps / ${values.perEpoch})` : values.epochs})`;
-      const ask = `gaussian.epsilon(mu=${length} / ${number(sigma)}, delta=${number(delta)})`;
+      const ask = () => `gaussian.epsilon(mu=${length} / ${number(sigma)}, delta=${number(delta)})`;
       if (unknown === "sigma") return `import math\nfrom dplib import gaussian\n\nprint(${length} / gaussian.calibrate(epsilon=${number(epsilon)}, delta=${number(delta)}))`;
-      if (unknown === "epsilon") return `import math\nfrom dplib import gaussian\n\nprint(${ask})`;
-      return `import bisect\nimport math\nfrom dplib import gaussian\n\ndef spent(steps):\n    return ${ask}\n\n${largest(values, found)}`;
+      if (unknown === "epsilon") return `import math\nfrom dplib import gaussian\n\nprint(${ask()})`;
+      return `import bisect\nimport math\nfrom dplib import gaussian\n\ndef spent(steps):\n    return ${ask()}\n\n${largest(values, found)}`;
     };
     return { make, python, proof: PROOFS.told, kind: "closed form, no amplification", ...more };
   }
@@ -167,14 +167,14 @@
     }
     if (swap) return { name: "Poisson, swap", ...swapped(POISSON) };
     if (released === "all" || group) return { name: `Poisson${many}`, ...direct(POISSON, { kind: "exact", proof: PROOFS.poisson }) };
-    if (unknown === "steps") return refused("ε of the last iterate does not always grow with T, so there is no largest T to look for. Ask for ε or σ at the T that you plan, or count all models as released.");
+    if (unknown === "steps") return refused("ε of the last iterate does not always grow with T, so there is no largest T to look for. Choose to find ε or σ at the T that you plan, or count all models as released.");
     return { name: "last iterate", ...direct(LAST, { kind: "exact, for linear losses", proof: PROOFS.last, directions: false }) };
   }
 
   function decideCorrelated({ scheme, group, swap, unknown, multiple }) {
     if (scheme === "fixed") return refused("Nothing is proved here for correlated noise with batches of fixed size. Choose Poisson sampling or balls in bins, or noise that is independent.");
     if (scheme === "poisson" && (group || swap)) return refused("With correlated noise and Poisson sampling only one record that is added, removed or zeroed out has a theorem here. Choose balls in bins, or noise that is independent.");
-    if (unknown === "steps") return refused("An encoder belongs to one number of steps, so there is no largest T to look for. Ask for ε or σ with the encoder of the T that you plan.");
+    if (unknown === "steps") return refused("An encoder belongs to one number of steps, so there is no largest T to look for. Choose to find ε or σ with the encoder of the T that you plan.");
     if (scheme === "poisson") return { name: "MMCC", ...correlated(matrixMechanism, "import dplib\n", "upper bound", PROOFS.mmcc) };
     const name = scheme === "known" ? `no amplification${swap ? ", swap" : group ? ", group" : ""}` : `bins told, ${swap ? "swap" : "group"}`;
     if (scheme === "known" || swap || group) {

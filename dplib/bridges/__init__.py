@@ -4,6 +4,7 @@
     account          what a list of releases costs together: a Bracket, or an UpperBound
     dp_accounting    a `PrivacyAccountant` for whatever asks for one
     opacus           an accountant for Opacus
+    attack           what an attacker can do: true positive rates and mu, from brackets of delta
     ledger           releases over months, kept in a file (`dplib.Ledger`)
     command_line     python -m dplib
 

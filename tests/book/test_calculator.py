@@ -135,6 +135,15 @@ def swapped(mechanism, delta):
     return dplib.Bracket(0.0, upper, "removed, then added")
 
 
+def by_contour(mechanism, delta):
+    return contour.side_epsilon(mechanism.composition(), delta, "remove")
+
+
+def told(sigma, k, epochs, delta):
+    exact = gaussian.epsilon(k * math.sqrt(epochs) / sigma, delta)
+    return dplib.Bracket(exact, exact, "closed form")
+
+
 def test_every_scheme_agrees_with_the_library(bare):
     """Every scheme's answer on 320 random sizes, and its bound for substitution on a quarter of them: ends that differ by less than 1e-8."""
     asked = list(scheme_settings(320))
@@ -142,27 +151,27 @@ def test_every_scheme_agrees_with_the_library(bare):
     for number, (setting, answers) in enumerate(zip(asked, bare.evaluate(ASK_SCHEMES, asked))):
         sigma, B, n, T, k, delta, epochs = setting
         poisson, fixed = dplib.PoissonDPSGD(sigma, B / n, T, k), dplib.FixedBatchDPSGD(sigma, B, n - k, T, k)
-        told = lambda: gaussian.epsilon(k * math.sqrt(epochs) / sigma, delta)
-        ours = {
-            "poisson": lambda: contour.side_epsilon(poisson.composition(), delta, "remove"),
-            "fixed": lambda: contour.side_epsilon(fixed.composition(), delta, "remove"),
-            "known": lambda: dplib.Bracket(told(), told(), "closed form"),
-            "last": lambda: dplib.LastIterate(sigma, B / n, T).epsilon(delta),
-            "poisson, swap": lambda: swapped(poisson, delta),
-            "fixed, swap": lambda: swapped(fixed, delta),
+        routes = {
+            "poisson": (by_contour, poisson, delta),
+            "fixed": (by_contour, fixed, delta),
+            "known": (told, sigma, k, epochs, delta),
+            "last": (dplib.LastIterate.epsilon, dplib.LastIterate(sigma, B / n, T), delta),
+            "poisson, swap": (swapped, poisson, delta),
+            "fixed, swap": (swapped, fixed, delta),
         }
         for scheme, answer in answers.items():
             if isinstance(answer, str) or "swap" in scheme and number % 4:
                 continue
+            route, *arguments = routes[scheme]
             try:
-                found = ours[scheme]()
+                found = route(*arguments)
             except (NoBracketError, ValueError):  # another accountant of the library, with a wider bracket
-                if scheme in ("poisson", "fixed"):
-                    found = {"poisson": poisson, "fixed": fixed}[scheme].epsilon(delta)
+                if route is by_contour:
+                    found = arguments[0].epsilon(delta)
                     assert answer[0] <= found.upper and found.lower <= answer[1], (scheme, setting)
                 continue
             assert abs(answer[1] - found.upper) <= AGREEMENT * found.upper, (scheme, setting)
-            if "swap" not in scheme:
+            if route is not swapped:
                 assert answer[0] <= found.upper and found.lower <= answer[1], (scheme, setting)
                 assert abs(answer[0] - found.lower) <= AGREEMENT * found.upper, (scheme, setting)
             answered[scheme] += 1
@@ -408,9 +417,9 @@ def test_the_python_prints_what_the_page_says(calculator):
         printed = run(calculator.inner_text("#calculator-python"))
         assert printed[0] == pytest.approx(found["value"], rel=0 if state["unknown"] == "steps" else AGREEMENT), state
         assert len(printed) == (2 if found["ending"] == "bins" and state["unknown"] != "steps" else 1)
-        assert all(0.3 * found["value"] < value <= found["value"] * (1 + AGREEMENT) for value in printed[1:]), state
+        assert all(0.1 * found["value"] < value <= found["value"] * (1 + AGREEMENT) for value in printed[1:]), state
         compared, endings = compared + 1, endings | {found["ending"]}
-    assert compared >= 60 and len(endings) == 12, (compared, endings)
+    assert compared >= 70 and len(endings) == 13, (compared, endings)
 
 
 @pytest.mark.parametrize("unknown", ["epsilon", "sigma"])
@@ -501,8 +510,8 @@ def test_an_anchor_is_no_state(chromium, address):
     page = chromium.new_page(viewport=checks.PHONE)
     checks.open_page(page, f"{address}/{PAGE}#choosing-delta")
     settle(page)
+    page.wait_for_function("() => Math.abs(document.getElementById('choosing-delta').getBoundingClientRect().top) < innerHeight")
     assert page.url.endswith("#choosing-delta")
-    assert page.evaluate("Math.abs(document.getElementById('choosing-delta').getBoundingClientRect().top) < innerHeight")
     page.close()
 
 

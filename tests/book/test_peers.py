@@ -1,11 +1,13 @@
 """The comparison with other libraries: complete, and the page says what the stored results say."""
 
+import itertools
 import json
 import signal
 import sys
 from pathlib import Path
 
 import mpmath
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -13,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import peers  # noqa: E402
 import peers_page  # noqa: E402
+import schuchardt_kalinin_answers  # noqa: E402
 from questions import LIBRARIES, QUESTIONS  # noqa: E402
 
 from dplib import PoissonDPSGD  # noqa: E402
@@ -51,9 +54,21 @@ def test_results_have_a_row_for_every_call(record):
 
 def test_dplib_fails_nowhere_it_claims_to_answer(record):
     failed = [row for row in record["rows"] if row["library"] == "dplib" and "failure" in row]
-    # Exact balls in bins exist for C = I alone, and the error says so; for pauses there is no accountant.
-    assert {(row["question"], row["accountant"]) for row in failed} == {("bins", "bracket"), ("separated", "bracket")}
-    assert all(row["setting"]["bands"] > 1 for row in failed)
+    # Exact balls in bins exist for C = I alone, and the error says so; for pauses and for k of t rounds there is no accountant.
+    assert {row["question"] for row in failed} == {"bins", "unsampled", "allocation", "separated"}
+    assert all(row["accountant"] == "bracket" and max(row["setting"].get("bands", 1), row["setting"].get("group", 1)) > 1 for row in failed)
+
+
+def test_the_paper_s_moment_is_the_full_sum():
+    rng = np.random.default_rng(0)
+    for bins, reach, order in ((5, 0, 3), (6, 1, 4), (7, 2, 3), (5, 2, 4)):
+        apart = np.abs(np.subtract.outer(range(bins), range(bins)))
+        gram = np.where(np.minimum(apart, bins - apart) <= reach, rng.uniform(0, 1, (bins, bins)), 0)
+        gram = gram + gram.T
+        tuples = np.array(list(itertools.product(range(bins), repeat=order)))
+        pairs = sum(gram[tuples[:, j], tuples[:, k]] for j in range(order) for k in range(j))
+        full = np.log(np.exp(pairs / 0.49).sum()) - order * np.log(bins)
+        assert schuchardt_kalinin_answers._log_moment(gram, 0.7, order) == pytest.approx(full, rel=1e-12)
 
 
 def second_route(question, setting):

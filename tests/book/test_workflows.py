@@ -49,7 +49,7 @@ def form_problems(path):
 
 
 def test_there_are_workflows():
-    assert [path.stem for path in WORKFLOWS] == ["matrix", "publish", "test"]
+    assert [path.stem for path in WORKFLOWS] == ["matrix", "publish", "release", "test"]
 
 
 def test_the_audit_finds_nothing():
@@ -77,14 +77,23 @@ def test_the_workflows_run_what_the_readme_says():
             assert f"make {target} " in shown, f"{path.name}: make {target}"
 
 
-def test_only_one_job_may_write_and_it_installs_nothing():
+def test_a_release_is_installed_on_every_system_first():
+    jobs = parsed(FOLDER / "release.yml")["jobs"]
+    grid = jobs["install"]["strategy"]["matrix"]
+    assert {name.split("-")[0] for name in grid["os"]} == {"ubuntu", "macos", "windows"}
+    known = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (tools.ROOT / "pyproject.toml").read_text())
+    assert grid["python"] == known and jobs["publish"]["needs"] == "install"
+
+
+def test_only_two_jobs_may_write_and_they_install_nothing():
     writing = {
         (path.stem, name): job
         for path in WORKFLOWS
         for name, job in parsed(path)["jobs"].items()
         if "write" in job["permissions"].values()
     }
-    assert list(writing) == [("publish", "push")]
+    assert list(writing) == [("publish", "push"), ("release", "publish")]
+    assert not any("run" in step for step in writing["release", "publish"]["steps"])
     commands = [step["run"] for step in writing["publish", "push"]["steps"] if "run" in step]
     assert len(commands) == 1 and commands[0].startswith("sh tools/push_site.sh ")
 

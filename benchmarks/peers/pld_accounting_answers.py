@@ -1,0 +1,10 @@
+"""PLD_accounting's answers, with its default settings. Imported by _child.py only."""
+
+from PLD_accounting import gaussian_allocation_epsilon_range
+
+
+def pld_allocation(sigma, rounds, group, epochs, delta):
+    upper, lower = gaussian_allocation_epsilon_range(
+        sigma=sigma, num_steps=rounds, num_selected=group, num_epochs=epochs, delta=delta
+    )
+    return {"direction": "bracket", "value": float(upper), "lower": float(lower)}
