@@ -73,7 +73,7 @@ def gaussian_mu(mechanism: Mechanism, delta: float, points: int = 64) -> Bracket
     >>> from dplib import PoissonDPSGD
     >>> from dplib.bridges import attack
     >>> print(f"{attack.gaussian_mu(PoissonDPSGD(2.0, 1.0, 1), 1e-6).upper:.3f}")
-    0.501
+    0.505
     """
     delta = check.delta(delta)
     count = check.whole("points", points, at_least=3, at_most=10**5)
