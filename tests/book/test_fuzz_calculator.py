@@ -54,23 +54,27 @@ ASK = """async (cases) => {
   }
   return shown;
 }"""
-def page_of(folder):
-    """The form and the scripts of the book's page, in a file of their own."""
-    html = (tools.ROOT / "book" / "_live" / "calculator.html").read_text(encoding="utf-8")
+
+
+def page_of(folder, names):
+    """The form and its scripts of these names, in a file of their own."""
+    live = tools.ROOT / "book" / "_live"
     watch = '<script>window.thrown = []; addEventListener("error", (event) => window.thrown.push(event.message));</script>'
-    for name in re.findall(r"_static/live/(\w+\.js)", html):
-        (folder / name).write_bytes((tools.ROOT / "book" / "_live" / name).read_bytes())
-    html = html.replace("../_static/live/", "")
-    (folder / "page.html").write_text(
-        f'<!doctype html><meta charset="utf-8">{watch}\n{html}', encoding="utf-8"
-    )
+    for name in names:
+        (folder / name).write_bytes((live / name).read_bytes())
+    scripts = "".join(f'<script src="{name}"></script>' for name in names)
+    html = (live / "calculator.html").read_text(encoding="utf-8")
+    (folder / "page.html").write_text(f'<!doctype html><meta charset="utf-8">{watch}\n{html}{scripts}', encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def page(chromium, tmp_path_factory):
     """The form and the scripts of the page, in a folder of their own."""
     folder = tmp_path_factory.mktemp("calculator")
-    page_of(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(tools.ROOT / "book" / "_ext"))
+        import live_pages
+    page_of(folder, live_pages.FORMS["calculator"])
     page = chromium.new_page()
     page.goto((folder / "page.html").as_uri())
     yield page
