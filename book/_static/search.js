@@ -4,7 +4,7 @@
   "use strict";
 
   const { root, node } = window.Book;
-  const MOST = 30; // entries that are loaded, put in order and shown
+  const LOADED = 100, MOST = 30; // entries that are loaded and put in order, and that are shown
   const QUIET = /^book\/(?:docstrings|exercises|teaching|peers)\.html/; // titles there repeat those of chapters
   const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().trim();
 
@@ -31,9 +31,9 @@
   async function search(query) {
     const pagefind = await import(new URL("pagefind/pagefind.js", root));
     const asked = plain(query), { results } = await pagefind.search(query);
-    const loaded = await Promise.all(results.slice(0, MOST).map((result) => result.data()));
+    const loaded = await Promise.all(results.slice(0, LOADED).map((result) => result.data()));
     const found = loaded.filter((entry) => has(entry, asked)).map((entry) => ({ ...entry.meta, excerpt: excerpt(entry), rank: rank(entry.meta, asked) }));
-    return found.sort((one, other) => one.rank - other.rank);
+    return found.sort((one, other) => one.rank - other.rank).slice(0, MOST);
   }
 
   function shown({ address, title, page, excerpt: found }) {
@@ -47,14 +47,22 @@
     const box = document.getElementById("search-results"), query = new URLSearchParams(location.search).get("q");
     if (!box || !location.protocol.startsWith("http")) return;
     window.BookSearch = search;
-    if (typeof Search === "undefined" || !query) return;
-    Search.performSearch = () => {}; // Sphinx's, which begins after this
-    document.querySelector("input[name=q]").value = query;
-    const found = await search(query);
-    const summary = found.length === MOST ? `The first ${MOST} entries` : `${found.length} ${found.length === 1 ? "entry" : "entries"}`;
-    box.replaceChildren(node("h2", {}, "Search results"), node("p", { class: "search-summary", role: "status" }, `${summary} for “${query}”.`),
-      node("ul", { class: "search" }, ...found.map(shown)));
+    if (!query) return;
+    box.hidden = true; // Sphinx's search has begun, and would be seen first
+    try {
+      const found = await search(query);
+      const summary = found.length === MOST ? `The first ${MOST} entries` : `${found.length} ${found.length === 1 ? "entry" : "entries"}`;
+      document.querySelector("input[name=q]").value = query;
+      const own = box.cloneNode();
+      own.append(node("h2", {}, "Search results"), node("p", { class: "search-summary", role: "status" }, `${summary} for “${query}”.`),
+        node("ul", { class: "search" }, ...found.map(shown)));
+      own.hidden = false;
+      box.replaceWith(own); // Sphinx's goes on in the old one
+    } catch (error) {
+      box.hidden = false;
+      throw error;
+    }
   }
 
-  document.addEventListener("DOMContentLoaded", start);
+  start();
 })();

@@ -137,7 +137,7 @@ def zhu_wang(
 
     Between integers (order - 1) times the bound is interpolated linearly, which is
     valid because (order - 1) D is convex and 0 at order 1. Evaluated in logarithms
-    as sum_{l >= 2} C(order, l) (1 - gamma)^(order - l) gamma^l (c_l e^{(l-1) eps(l)} - 1):
+    as sum_{l >= 2} C(order, l) (1 - gamma)^(order - l) gamma^l (c_l exp((l - 1) eps(l)) - 1):
     no cancellation. Raises ValueError when epsilon_of_order is negative, decreasing or
     not finite. Cost: proportional to the square of the order, orders of one unit apart.
     """

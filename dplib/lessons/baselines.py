@@ -17,8 +17,8 @@ _WIDE = 1e-3  # of log delta_1, relative: a wider bracket is compared with the b
 def group_lemma(mechanism: object, delta: float, group_size: int, sharpened: bool = False) -> UpperEnd:
     """Upper bound on a group's epsilon from the one-record guarantee alone [G-1.1].
 
-    If one record has (e, delta_1(e)), then k records have (k e, k e^{ke} delta_1(e));
-    sharpened: (k e, delta_1(e) (e^{ke} - 1) / (e^e - 1)). Returns k e for the least e
+    If one record has (e, delta_1(e)), then k records have (k e, k exp(k e) delta_1(e));
+    sharpened: (k e, delta_1(e) (exp(k e) - 1) / (exp(e) - 1)). Returns k e for the least e
     that meets `delta`. Works with log delta_1, so it never overflows to infinity
     where the required delta_1 (1e-110 and below) underflows.
 
