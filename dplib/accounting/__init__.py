@@ -342,6 +342,9 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         return one_round.epsilon(parts[0][0], delta, direction)
     if _total_variation(parts) <= delta:
         return Bracket(0.0, 0.0, "closed form")
+    below_ceiling = wide.epsilon_below_ceiling(parts, delta, direction) if method == "auto" else None
+    if below_ceiling is not None and below_ceiling.relative_width <= tolerance:
+        return below_ceiling
 
     work = _Work() if method != "auto" else _work(parts, math.log(delta))
 
@@ -364,6 +367,8 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
     except NoBracketError as error:
         if method != "auto":
             raise
+        if below_ceiling is not None:
+            return below_ceiling
         try:
             return Bracket(0.0, wide.epsilon_upper(parts, delta, direction), "Chernoff")
         except NoBracketError:
@@ -422,7 +427,9 @@ def _by_tries(ask, tries, tolerance, width, practical):
             continue
         if found is not None:
             lower, upper = max(bracket.lower, found.lower), min(bracket.upper, found.upper)
-            bracket = Bracket(lower, max(lower, upper), bracket.method)
+            if lower > upper:
+                raise AssertionError(f"two grids contradict each other: {found!r} and {bracket!r}")
+            bracket = Bracket(lower, upper, bracket.method)
         found = bracket
         if not practical(found):
             break

@@ -8,6 +8,9 @@ above   losses beyond a cut count as infinite, the others as E e^{cL} says: delt
 below   delta(eps) is at least P[S] - e^eps Q[S] for every set S of outcomes; and
         1 - delta(eps) = E min(1, e^{eps - L}) <= e^{t eps} E e^{-tL} for every t in [0, 1], and one
         round's int P^{1-t} Q^t is at most sum_i P(cell_i)^{1-t} Q(cell_i)^t (Hoelder in each cell).
+
+With hardly any noise nearly every run in direction "add" has nearly the largest loss, the ceiling:
+both ends of epsilon lie just below it.
 """
 
 from __future__ import annotations
@@ -117,6 +120,33 @@ def log_lower(parts, epsilon, direction):
             if (yes := gap < 0).any():
                 best = max(best, float(np.max(first[yes] + np.log(-np.expm1(gap[yes])))))
     return best - 1e-12 * (1 + abs(best)) if best > -math.inf else best
+
+
+def epsilon_below_ceiling(parts, delta, direction):
+    """Bracket of epsilon by the largest loss C there is, or None where that is infinite or far away.
+
+    delta(eps) is at most 1 - e^{eps - C}. And if all losses add up to S at least with probability A, it is at least
+    A (1 - e^{eps - S}): S is the sum of the losses at a threshold, in direction "add" of a small outcome.
+    """
+    # A floor is off by twice the error of the log-probabilities, relative to its size.
+    ceiling = -math.fsum(rounds * m.log_floor * (1 + 2 * m.log_probability_error) for m, rounds in parts)
+    if direction != "add" or not ceiling < math.inf:
+        return None
+    u = np.linspace(-8.0, 40.0, 193)
+    total, certain = np.zeros(len(u)), np.zeros(len(u))
+    for mixture, rounds in parts:
+        ratio, slope = mixture.log_ratio_and_slope(u)
+        loss = -ratio - mixture.log_ratio_error(ratio, slope, u)
+        total += rounds * np.maximum(loss, -1e300)
+        certain += rounds * special.log_ndtr(u) * (1 + _ROUNDING)
+    total -= 1e-13 * np.abs(total)
+    enough = certain > math.log(delta)
+    if not enough.any():
+        return None
+    lower = float(np.max(total[enough] + np.log(-np.expm1(math.log(delta) - certain[enough]))))
+    upper = ceiling * (1 + 1e-13) + math.log1p(-delta)
+    lower, upper = max(lower - 1e-13 * ceiling, 0.0), max(upper, 0.0)
+    return Bracket(min(lower, upper), upper, "largest loss")
 
 
 def epsilon_upper(parts, delta, direction):

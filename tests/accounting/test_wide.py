@@ -168,3 +168,19 @@ def test_masses_below_the_smallest_float_are_bounded():
             near, far = sorted([abs(low - mean), abs(high - mean)])
             exact = mpmath.log((mpmath.erfc(near / mpmath.sqrt(2)) - mpmath.erfc(far / mpmath.sqrt(2))) / 2)
         assert log >= min(exact, math.log(1e-300)) * (1 + 1e-13)
+
+
+@pytest.mark.parametrize("mechanism, delta", [(PoissonDPSGD(0.2, 0.3, 50), 1e-9), (PoissonDPSGD(0.2, 0.1, 30), 0.1), (FixedBatchDPSGD(0.3, 10, 100, 30), 1e-3)])
+def test_just_below_the_largest_loss(mechanism, delta):
+    """[A-18] With hardly any noise epsilon in direction add lies just below the largest loss: inside the lattice's bracket."""
+    parts = accounting.merged(mechanism.composition())
+    found, lattices = wide.epsilon_below_ceiling(parts, delta, "add"), accounting.epsilon(parts, delta, "add", "lattice")
+    assert found.lower <= lattices.upper and lattices.lower <= found.upper
+    assert found.relative_width < 0.15
+    assert wide.epsilon_below_ceiling(parts, delta, "remove") is None
+
+
+def test_hardly_any_noise_is_answered():
+    """Neither accountant has a grid for these losses; the ceiling is 1000 log(1 / 0.7)."""
+    spent = PoissonDPSGD(0.02, 0.3, 1000).epsilon(1e-6, "add")
+    assert spent.relative_width < 1e-9 and spent.upper == pytest.approx(-1000 * math.log(0.7) + math.log1p(-1e-6), rel=1e-9)
