@@ -19,6 +19,7 @@ SKIPPED = {
     ".venv",
     ".venv-course",
     ".venv-jax-privacy",
+    ".venv-opacus",
     "_build",
     "__pycache__",
     ".ipynb_checkpoints",
