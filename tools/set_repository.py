@@ -20,6 +20,7 @@ SKIPPED = {
     ".venv-course",
     ".venv-jax-privacy",
     ".venv-opacus",
+    ".venv-flower",
     "_build",
     "__pycache__",
     ".ipynb_checkpoints",

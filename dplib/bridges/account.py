@@ -29,7 +29,7 @@ NON_PRIVATE = ("non-private",)
 # longer the rarer records take part: as many cells as expected participations; where these are few, the lattice.
 _MOST_PAIRS = 32
 _CELLS, _COARSE, _OFTEN = (12, 256), 4, 8
-_FINEST, _WIDER = 2.0**-10, 1.2  # width of a cell, and how it grows
+_FINEST, _WIDER = 2.0**-10, 1.3  # width of a cell, and how it grows
 
 
 class Account:
@@ -168,7 +168,7 @@ class Account:
         if len(pairs) <= _MOST_PAIRS:
             return ask(self.pairs(), target)
         often = sum(count * _participation(item) for item, count in pairs.items()) * self.group_size
-        tries: list[tuple[int, dict]] = [(_COARSE, {"tolerance": 1e-3})]
+        tries: list[tuple[int, dict]] = [(_COARSE, {"tolerance": 0.01})]
         if often >= _OFTEN:
             tries.insert(0, (int(min(max(often, _CELLS[0]), _CELLS[1])), {"method": "contour"}))
         for cells, options in tries:

@@ -1,4 +1,5 @@
-"""The bridges inside the libraries they are for, each in an environment of its own: Opacus trains a model, jax-privacy makes plans.
+"""The bridges inside the libraries they are for, each in an environment of its own: Opacus trains a model, jax-privacy makes plans,
+Flower's server chooses clients.
 
 The programs in `inside/` run there and print what they found; here it is compared with the mechanisms of dplib. The pages' blocks
 for these libraries run there, too.
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from dplib import PoissonDPSGD, accounting, calibrate, mixtures
+from dplib import FixedBatchDPSGD, PoissonDPSGD, accounting, calibrate, mixtures
 
 ROOT = Path(__file__).resolve().parents[2]
 INSIDE = Path(__file__).resolve().parent / "inside"
@@ -157,6 +158,15 @@ def test_its_training_accountant_takes_ours(plans):
 
 def test_the_block_for_opacus_runs(with_opacus):
     assert len(output(with_opacus, "-c", block("Opacus")).split()) > 1
+
+
+def test_the_server_of_flower_stops_in_time(tmp_path):
+    """50 of 200 clients a round, as long as the ledger allows it."""
+    python = environment(".venv-flower", INSIDE / "flower.txt")
+    found = json.loads(output(python, INSIDE / "flower_rounds.py", block("Flower"), cwd=tmp_path))
+    rounds = found["entries"]
+    assert 0 < rounds < 20 and found["asked"] == [50] * rounds + [0] * (20 - rounds)
+    assert FixedBatchDPSGD(2.0, 50, 200, rounds).epsilon(1e-5).upper <= 6.0 < FixedBatchDPSGD(2.0, 50, 200, rounds + 1).epsilon(1e-5).upper
 
 
 def test_the_block_for_jax_privacy_runs(with_jax_privacy):

@@ -39,6 +39,7 @@ class Strategy:
     """What the block asks of Flower's strategy."""
 
     def __init__(self, strategy, noise_multiplier, clipping_norm, num_sampled_clients):
+        assert strategy["min_fit_clients"] == num_sampled_clients and strategy["min_available_clients"] >= self.clients
         self.noise_multiplier, self.num_sampled_clients = noise_multiplier, num_sampled_clients
 
     def configure_fit(self, server_round, parameters, client_manager):
@@ -47,7 +48,7 @@ class Strategy:
 
 def test_flower_stops_before_the_budget_is_exceeded(monkeypatch, tmp_path):
     module = ModuleType("flwr.server.strategy")
-    module.DifferentialPrivacyServerSideFixedClipping, module.FedAvg = Strategy, object
+    module.DifferentialPrivacyServerSideFixedClipping, module.FedAvg = Strategy, dict
     for name in ("flwr", "flwr.server", "flwr.server.strategy"):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.chdir(tmp_path)
