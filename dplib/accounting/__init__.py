@@ -317,7 +317,7 @@ def side_log_delta(
         if not work.lattice:
             return lattice.side_log_delta(parts, epsilon, direction, tolerance)
         return _by_tries(
-            lambda aim, *more: lattice.side_log_delta(parts, epsilon, direction, aim, *more),
+            lambda aim, *more: lattice.side_log_delta(parts, epsilon, direction, aim, *more, _LOG_PRACTICAL),
             work.lattice, tolerance, lambda bracket: bracket.width,
             lambda found: (found.upper if found else wide.log_upper(parts, epsilon, direction, quick=True)) > _LOG_PRACTICAL,
         )

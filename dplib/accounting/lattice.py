@@ -60,7 +60,7 @@ class _Losses:
     """
 
     def __init__(self, parts, direction, target, margin, epsilon):
-        self.split = None
+        self.split, self._end_moments = None, {}
         self.steps = [Step(m, rounds, direction, target, margin) for m, rounds in parts]
         if direction == "add" and all(math.isfinite(m.log_floor) for m, _ in parts):
             # No sum of losses reaches epsilon where one is below what all the others' maxima leave to it.
@@ -101,6 +101,12 @@ class _Losses:
 
     def end_moment(self, c):
         """The log moment at tilt c of the lower law, where what lies beyond the window counts as the window's end."""
+        # Many periods are tried at the same tilts.
+        if (c, self.split) not in self._end_moments:
+            self._end_moments[c, self.split] = self._end_moment(c)
+        return self._end_moments[c, self.split]
+
+    def _end_moment(self, c):
         whole = 0.0
         for step in self.steps:
             loss, log_mass = step.rough
@@ -316,12 +322,12 @@ def _share_left(log_whole, log_bulk):
 @inside_floats()
 def side_log_delta(
     composition: list[tuple[Mixture, int]], epsilon: float, direction: str, relative_width: float = 1e-7,
-    cells: int = MOST_CELLS, points: int = MOST_POINTS, guess: float | None = None,
+    cells: int = MOST_CELLS, points: int = MOST_POINTS, guess: float | None = None, least: float = -math.inf,
 ) -> Bracket:
     """Bracket of log delta(epsilon) in one direction [A-5], [A-6], [A-7], [A-8]; composition of non-trivial pairs.
 
     relative_width : the relative width of delta aimed at. cells, points : most lattice points of one round, and of
-    all together. guess : about log delta, if it is known. Raises NoBracketError where no finite lower bound comes out.
+    all together. guess : about log delta, if it is known. least : log delta below which no second cut is tried. Raises NoBracketError where no finite lower bound comes out.
     """
     best, level = None, guess
     for _ in range(_MOST_RECUTS):
@@ -332,7 +338,7 @@ def side_log_delta(
         if found is not None and (best is None or found.width < best.width):
             best = found
         # Was more cut than this delta allows? Its upper end tells from which level on it does not.
-        if log_infinite < upper_end - solver.margin + 2 or not (level is None or upper_end < level - 1):
+        if log_infinite < upper_end - solver.margin + 2 or upper_end < least or not (level is None or upper_end < level - 1):
             break
         level = upper_end
     if best is None:

@@ -29,6 +29,7 @@ _FOLD = 2**17  # points of the transform that bounds the high frequencies of a l
 _BAND = 4096  # frequencies computed one by one
 _SERIES = 20_000  # frequencies that are summed in closed form
 _BLOCK = 2**15  # lattice points summed at once
+_LEAST = 650.0  # minus the log of a factor that counts for nothing
 _DEAD = -90.0  # log of what a product of transforms may be to be left out
 # Tilts, relative to the law's own, at which aliases are bounded. A law of rare large losses explodes within a per cent.
 _ABOVE, _BELOW = (1.005, 1.01, 1.02, 1.05, 1.1, 1.25, 1.6, 2.5, 5.0), (0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99)
@@ -306,8 +307,9 @@ class _Masses:
             full[frequencies] = power
             power = full
         self.masses = fft.irfft(power, n=size, overwrite_x=True)
-        # The two exponentials on the first block, all periods together.
-        steps = h * np.arange(1, min(_BLOCK, size) + 1)
+        # The two exponentials on the first block, all periods together. What is nearly below the smallest float is left out:
+        # sums of such terms take a hundred times as long, and are far below the slack.
+        steps = h * np.arange(1, min(_BLOCK, size, int(_LEAST / (c * h)) + 1) + 1)
         self.decay = np.exp(-c * steps) / -math.expm1(-c * size * h)
         self.decay_twice = np.exp(-(c + 1) * steps) / -math.expm1(-(c + 1) * size * h)
 
@@ -318,6 +320,8 @@ class _Masses:
             for low in range(first, last, block):
                 masses = self.masses[low : min(low + block, last)]
                 before = self.h * ((low - start) % self.size)
+                if self.c * before > _LEAST:
+                    return value
                 kernel = self.decay - math.exp(rest - before) * self.decay_twice
                 value += math.exp(-self.c * before) * float(masses @ kernel[: len(masses)])
         return value
