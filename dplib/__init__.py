@@ -27,6 +27,7 @@ __all__ = [
     "PoissonDPSGD",
     "UpperBound",
     "calibrate",
+    "compose",
 ]
 
 # Everything is imported at its first use. Where the public names come from:
@@ -43,6 +44,7 @@ _HOMES = {
     "PoissonDPSGD": "mechanisms",
     "UpperBound": "results",
     "calibrate": "mechanisms.calibration",
+    "compose": "mechanisms.composed",
 }
 _ROOMS = (
     "accounting",

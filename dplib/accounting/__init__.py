@@ -1,6 +1,6 @@
 """One entry to all accountants: certified brackets of delta and epsilon.
 
-A composition is a mixture, or a list of (mixture, rounds) pairs. One round has a
+A composition is a pair, `Mixture` or `TwoSided`, or a list of (pair, rounds). One round has a
 closed form, plain Gaussians compose to one Gaussian; everything else goes to the
 contour integral, whose bracket is the narrowest, and to the lattice where the
 contour's bound does not close. Where none of them closes, the answer is Chernoff's bound with
@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
 
 from .. import gaussian
 from .._base import validate as check
@@ -21,29 +22,26 @@ from .._base.lazy_scipy import special
 from .._base.log_space import EPS
 from .._base.validate import Direction
 from ..gaussian import TAIL_ERROR
-from ..mixtures import Mixture
+from ..mixtures import Mixture, TwoSided
 from ..results import Bracket, NoBracketError, UpperBound
 from . import chernoff, contour, lattice, one_round, renyi, wide
 from .floats import outward_exp
+from .tries import LOG_PRACTICAL, Work, by_tries, choose, participations, work_for
 
 Method = Literal["auto", "contour", "lattice", "renyi"]
 METHODS = ("auto", "contour", "lattice", "renyi")
-Composition = Mixture | Iterable[tuple[Mixture, int]]
-Parts = list[tuple[Mixture, int]]  # of a checked composition: no pair is trivial, none stands twice
+Pair = Mixture | TwoSided
+Composition = Pair | Iterable[tuple[Pair, int]]
+Parts = list[tuple[Pair, int]]  # of a checked composition: no pair is trivial, none stands twice
 # The contour's answer stands when it is this narrow; else the lattice is asked too.
 _NARROW = 1e-6
 # Up to so many rounds, or expected participations, the lattice is asked first.
 _HANDFUL, _HARDLY_ANY = 10, 0.05
-# Up to this many rounds, or expected participations, the contour is given less work: it often does not close.
-_FEW_ROUNDS, _RARE = 30, 8.0
 # Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
 _WIDE = 0.01
-_LOG_PRACTICAL = -40.0  # log of a delta below which brackets are as narrow as a glance makes them
+_LOG_FAR = -200.0  # and below which the lattice has one try
 # The domain: noise, delta and 1 - delta.
 _LEAST_NOISE, _LEAST_DELTA, _LEAST_MISS = 0.01, 1e-300, 1e-12
-# Relative widths that the lattice aims at: first and last, and where the first was far off.
-_GLANCE, _SECOND = 1e-3, 2e-4
-_TRIES = (35_000, 500_000), (60_000, 400_000), (lattice.MOST_CELLS, lattice.MOST_POINTS)  # cells of a round, points of the sum
 
 
 def delta(
@@ -53,9 +51,10 @@ def delta(
 
     Parameters
     ----------
-    composition : Mixture, or list of (Mixture, rounds) with rounds >= 1.
+    composition : a pair, or list of (pair, rounds) with rounds >= 1; pairs are `Mixture`s or `TwoSided`.
     epsilon : at least 0.
-    direction : "remove", "add", or "both" (remove, the larger of the two [C-9m]).
+    direction : "remove", "add", or "both": remove, the larger of the two [C-9m]; with mixtures on both sides the larger
+        of two that are computed, unless they are mirror images.
     method : "auto", "contour", "lattice", or "renyi": the best Renyi order, an
         UpperBound instead of a Bracket.
     tolerance : in [1e-9, 0.1], a relative width at which the search for a narrower bracket ends.
@@ -73,10 +72,11 @@ def delta(
     A named method takes seconds.
     """
     tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
-    parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
+    parts, epsilon = _prepare(composition, direction, method, epsilon=epsilon)
     if method == "renyi":
-        return _renyi_bound(renyi.to_delta, parts, epsilon, side)
-    return _answer(lambda parts, side: side_delta(parts, epsilon, side, method, tolerance), parts, side, method)
+        return _larger(lambda side: _renyi_bound(renyi.to_delta, parts, epsilon, side), parts, direction)
+    ask = lambda parts, side: side_delta(parts, epsilon, side, method, tolerance)
+    return _larger(lambda side: _answer(ask, parts, side, method), parts, direction)
 
 
 def log_delta(
@@ -89,18 +89,18 @@ def log_delta(
     Where no accountant closes the bracket may be wide, method "Chernoff" [A-18]. Cost: up to some seconds: no budget holds here.
     """
     check.choice("method", method, [name for name in METHODS if name != "renyi"])
-    parts, epsilon, side = _prepare(composition, direction, method, epsilon=epsilon)
+    parts, epsilon = _prepare(composition, direction, method, epsilon=epsilon)
 
     def ask(parts, side):
         try:
-            return side_log_delta(parts, epsilon, side, method, work=_Work())
+            return side_log_delta(parts, epsilon, side, method, work=Work())
         except NoBracketError:
             lower = wide.log_lower(parts, epsilon, side) if method == "auto" else -math.inf
             if lower == -math.inf:
                 raise
             return Bracket(lower, max(lower, wide.log_upper(parts, epsilon, side)), "Chernoff")
 
-    bracket = _answer(ask, parts, side, method)
+    bracket = _larger(lambda side: _answer(ask, parts, side, method), parts, direction)
     if bracket is None:
         raise NoBracketError(f"delta is exactly zero at epsilon = {epsilon:g}: it has no logarithm")
     return bracket
@@ -120,16 +120,40 @@ def epsilon(
     2.9585
     """
     tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
-    parts, delta, side = _prepare(composition, direction, method, delta=delta)
+    parts, delta = _prepare(composition, direction, method, delta=delta)
     if method == "renyi":
-        return _renyi_bound(renyi.to_epsilon, parts, delta, side)
-    return _answer(lambda parts, side: _side_epsilon(parts, delta, side, method, tolerance), parts, side, method, delta)
+        return _larger(lambda side: _renyi_bound(renyi.to_epsilon, parts, delta, side), parts, direction)
+    ask = lambda parts, side: _side_epsilon(parts, delta, side, method, tolerance)
+    return _larger(lambda side: _answer(ask, parts, side, method, delta), parts, direction)
+
+
+def sides(parts: Parts, direction: Direction) -> list[Direction]:
+    """The directions to compute, of which the largest counts: parts as checked by `merged`.
+
+    With one-sided mixtures alone remove is the larger one [C-9m]; pairs that are their own mirror images cost the same
+    in both directions; of anything else both are computed.
+    """
+    if direction != "both":
+        return [direction]
+    one_sided = all(isinstance(pair, Mixture) for pair, _ in parts)
+    return ["remove"] if one_sided or all(pair.is_symmetric for pair, _ in parts) else ["remove", "add"]
+
+
+def _larger(ask, parts, direction):
+    """ask(side) in the directions to compute: the larger answer."""
+    found = [answer for side in sides(parts, direction) if (answer := ask(side)) is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    top = max(found, key=lambda answer: answer.upper)
+    if isinstance(top, UpperBound):
+        return top
+    return Bracket(max(answer.lower for answer in found), top.upper, top.method)
 
 
 def _renyi_bound(convert, parts, target, side):
     if not parts:
         return UpperBound(0.0, "Renyi")
-    return convert(renyi.composition_curve(_facing(parts, side), side), target)
+    return convert(renyi.composition_curve(parts, side), target)
 
 
 def _answer(ask, parts, side, method, delta=None):
@@ -140,6 +164,8 @@ def _answer(ask, parts, side, method, delta=None):
         try:
             facing = _facing(parts, side)
         except NoBracketError:
+            if any(isinstance(pair, TwoSided) for pair, _ in parts):
+                raise
             # [C-9m] What add costs is at most what remove costs.
             found = ask(parts, "remove")
             if found.lower < 0:  # a logarithm has no lower end here
@@ -186,12 +212,12 @@ def check_request(direction: Direction, method: Method, **target: float) -> floa
 
 def _prepare(composition, direction, method, **target):
     value = check_request(direction, method, **target)
-    return merged(composition), value, check.side(direction)
+    return merged(composition), value
 
 
 def merged(composition: Composition) -> Parts:
-    """The composition as a list of (mixture, rounds): checked, trivial pairs dropped, repeats joined."""
-    if isinstance(composition, Mixture):
+    """The composition as a list of (pair, rounds): checked, trivial pairs dropped, repeats joined."""
+    if isinstance(composition, (Mixture, TwoSided)):
         composition = [(composition, 1)]
     try:
         pairs = [(mixture, rounds) for mixture, rounds in composition]
@@ -201,30 +227,23 @@ def merged(composition: Composition) -> Parts:
         ) from error
     if not pairs:
         raise ValueError("composition must not be empty")
-    rounds_of: dict[Mixture, int] = {}
+    rounds_of: dict[Pair, int] = {}
     for mixture, rounds in pairs:
-        if not isinstance(mixture, Mixture):
-            raise TypeError(f"composition must hold Mixture objects; got {mixture!r}")
+        if not isinstance(mixture, (Mixture, TwoSided)):
+            raise TypeError(f"composition must hold Mixture objects, or TwoSided ones; got {mixture!r}")
         rounds = check.whole("rounds", rounds, at_least=1)
         if not mixture.is_trivial:
             rounds_of[mixture] = rounds_of.get(mixture, 0) + rounds
     return list(rounds_of.items())
 
 
-def _is_rare(parts):
-    """Whether the rounds are few, or sample the records rarely."""
-    rounds = sum(count for _, count in parts)
-    return rounds > 1 and (rounds <= _FEW_ROUNDS or _participations(parts) <= _RARE)
-
-
-def _participations(parts):
-    """Expected number of rounds with a sensitivity above 0."""
-    return sum(count * float(m.probabilities[m.shifts > 0].sum()) for m, count in parts)
-
-
 def _total_variation(parts):
     """Upper bound on delta at epsilon = 0, either direction: it adds up over rounds and is convex in the mixture."""
-    rows = [rounds * float(m.probabilities @ special.erf(m.shifts / math.sqrt(8))) for m, rounds in parts]
+    rows = [
+        rounds * float(probabilities @ special.erf(np.abs(shifts) / math.sqrt(8)))
+        for pair, rounds in parts
+        for shifts, probabilities in pair.laws()  # both laws against the centred Gaussian
+    ]
     return math.fsum(rows) * (1 + 1e-12)
 
 
@@ -242,7 +261,7 @@ def _gaussian_mu(parts):
 
 
 def side_delta(
-    parts: Parts, epsilon: float, direction: str, method: Method = "auto", tolerance: float = _NARROW
+    parts: Parts, epsilon: float, direction: Direction, method: Method = "auto", tolerance: float = _NARROW
 ) -> Bracket:
     """Bracket of delta in one direction; arguments as checked by `delta`."""
     work = None
@@ -250,7 +269,10 @@ def side_delta(
         rough = _rough_log_delta(parts, epsilon, direction)
         if (bracket := wide.at_a_glance(parts, epsilon, direction, rough)) is not None:
             return bracket
-        work = _work(parts, rough)
+        bracket = wide.delta_below_ceiling(parts, epsilon) if direction == "add" else None
+        if bracket is not None and bracket.relative_width <= tolerance:
+            return bracket
+        work = work_for(parts, rough)
     try:
         side = side_log_delta(parts, epsilon, direction, method, tolerance, work)
     except NoBracketError:
@@ -268,7 +290,7 @@ def side_delta(
 
 def _needs_accountants(parts, epsilon, direction):
     """Whether delta has no closed form."""
-    closed = not parts or _gaussian_mu(parts) is not None or _is_one_round(parts)
+    closed = not parts or _gaussian_mu(parts) is not None or (_is_one_round(parts) and isinstance(parts[0][0], Mixture))
     return not (closed or _is_beyond(parts, epsilon, direction))
 
 
@@ -290,7 +312,7 @@ def _rough_log_delta(parts, epsilon, direction):
 
 
 def side_log_delta(
-    parts: Parts, epsilon: float, direction: str, method: Method = "auto", tolerance: float = _NARROW, work: _Work | None = None
+    parts: Parts, epsilon: float, direction: Direction, method: Method = "auto", tolerance: float = _NARROW, work: Work | None = None
 ) -> Bracket | None:
     """Bracket of log delta, or None where delta is exactly zero. work : what the accountants may spend."""
     if not parts:
@@ -305,10 +327,14 @@ def side_log_delta(
     if _is_beyond(parts, epsilon, direction):
         return None
     if _is_one_round(parts):
-        return one_round.log_delta(parts[0][0], epsilon, direction)
+        try:
+            return one_round.log_delta(parts[0][0], epsilon, direction)
+        except NoBracketError:
+            if isinstance(parts[0][0], Mixture):
+                raise
 
     if work is None:
-        work = _Work() if method != "auto" else _work(parts, _rough_log_delta(parts, epsilon, direction))
+        work = Work() if method != "auto" else work_for(parts, _rough_log_delta(parts, epsilon, direction))
 
     def by_contour():
         return contour.side_log_delta(parts, epsilon, direction, *work.contour)
@@ -316,16 +342,16 @@ def side_log_delta(
     def by_lattice():
         if not work.lattice:
             return lattice.side_log_delta(parts, epsilon, direction, tolerance)
-        return _by_tries(
-            lambda aim, *more: lattice.side_log_delta(parts, epsilon, direction, aim, *more, _LOG_PRACTICAL),
+        return by_tries(
+            lambda aim, *more: lattice.side_log_delta(parts, epsilon, direction, aim, *more, _LOG_FAR),
             work.lattice, tolerance, lambda bracket: bracket.width,
-            lambda found: (found.upper if found else wide.log_upper(parts, epsilon, direction, quick=True)) > _LOG_PRACTICAL,
+            lambda found: (found.upper if found else wide.log_upper(parts, epsilon, direction, quick=True)) > LOG_PRACTICAL,
         )
 
     # The lattice cannot beat a contour bracket that is narrow next to the logarithm itself.
     narrow = lambda bracket: bracket.width <= tolerance * (1 + abs(bracket.upper))
     routes = _routes(parts, method, by_contour, by_lattice)
-    return _choose(routes, lambda bracket: bracket.width, narrow)
+    return choose(routes, lambda bracket: bracket.width, narrow)
 
 
 def _side_epsilon(parts, delta, direction, method, tolerance):
@@ -339,14 +365,18 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
         pad = 1e-12 * value + mu * (TAIL_ERROR * (1 - math.log(min(delta, 1 - delta))) + 4 * EPS * mu)
         return Bracket(max(value - pad, 0.0), value + pad, "closed form")
     if _is_one_round(parts):
-        return one_round.epsilon(parts[0][0], delta, direction)
+        try:
+            return one_round.epsilon(parts[0][0], delta, direction)
+        except NoBracketError:
+            if isinstance(parts[0][0], Mixture):
+                raise
     if _total_variation(parts) <= delta:
         return Bracket(0.0, 0.0, "closed form")
-    below_ceiling = wide.epsilon_below_ceiling(parts, delta, direction) if method == "auto" else None
+    below_ceiling = wide.epsilon_below_ceiling(parts, delta) if method == "auto" and direction == "add" else None
     if below_ceiling is not None and below_ceiling.relative_width <= tolerance:
         return below_ceiling
 
-    work = _Work() if method != "auto" else _work(parts, math.log(delta))
+    work = Work() if method != "auto" else work_for(parts, math.log(delta))
 
     def by_contour():
         return contour.side_epsilon(parts, delta, direction, *work.contour)
@@ -354,16 +384,16 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
     def by_lattice():
         if not work.lattice:
             return lattice.side_epsilon(parts, delta, direction, tolerance)
-        return _by_tries(
+        return by_tries(
             lambda aim, *more: lattice.side_epsilon(parts, delta, direction, aim, *more),
             work.lattice, tolerance, lambda bracket: bracket.relative_width,
-            lambda found: math.log(delta) > _LOG_PRACTICAL and math.log1p(-delta) > wide.LOG_CERTAIN,
+            lambda found: math.log(delta) > LOG_PRACTICAL and math.log1p(-delta) > wide.LOG_CERTAIN,
         )
 
     narrow = lambda bracket: bracket.relative_width <= tolerance
     routes = _routes(parts, method, by_contour, by_lattice)
     try:
-        bracket = _choose(routes, lambda bracket: bracket.relative_width, narrow)
+        bracket = choose(routes, lambda bracket: bracket.relative_width, narrow)
     except NoBracketError as error:
         if method != "auto":
             raise
@@ -383,73 +413,7 @@ def _routes(parts, method, by_contour, by_lattice):
     """The accountants to ask, in order."""
     if method != "auto":
         return [by_lattice if method == "lattice" else by_contour]
-    if sum(rounds for _, rounds in parts) <= _HANDFUL or _participations(parts) <= _HARDLY_ANY:
+    if sum(rounds for _, rounds in parts) <= _HANDFUL or participations(parts) <= _HARDLY_ANY:
         # A few rounds, or rare ones: the contour would close late, or not at all.
         return [by_lattice, by_contour]
     return [by_contour, by_lattice]
-
-
-@dataclass(frozen=True)
-class _Work:
-    """What each accountant may spend, as arguments of its functions; seconds, where nothing is said."""
-
-    contour: tuple = ()
-    lattice: tuple = ()  # (cells, points) of each try
-
-
-def _work(parts, log_delta):
-    """What method="auto" asks of each: a tenth of a second, less where little can come of it. log_delta : roughly."""
-    hopeful = log_delta > _LOG_PRACTICAL and not _is_rare(parts)
-    return _Work((4_000_000 if hopeful else 1_000_000,), _TRIES)
-
-
-def _by_tries(ask, tries, tolerance, width, practical):
-    """The lattice at a glance; then on a fine grid with that as a guess, and once more where it is still wide.
-
-    ask(aim, cells, points, guess) : a Bracket, in which the truth lies every time. tries : (cells, points) of each.
-    width : function of a bracket. practical : function of a bracket or None, whether a finer one is worth its time.
-    """
-    found = None
-    for aim, (cells, points) in zip((_GLANCE, tolerance, _GLANCE), tries):
-        if found is not None:
-            last = width(found)
-            if last <= tolerance or (aim == _GLANCE and last <= _GLANCE):
-                break
-            # A finer grid helps more than a longer window where the grid was too coarse.
-            aim = aim if last <= _GLANCE else max(aim, _SECOND)
-        try:
-            bracket = ask(max(aim, tolerance), cells, points, found and found.upper)
-        except NoBracketError:
-            if found is None and aim == tolerance:
-                raise
-            if not practical(found):
-                break
-            continue
-        if found is not None:
-            lower, upper = max(bracket.lower, found.lower), min(bracket.upper, found.upper)
-            if lower > upper:
-                raise AssertionError(f"two grids contradict each other: {found!r} and {bracket!r}")
-            bracket = Bracket(lower, upper, bracket.method)
-        found = bracket
-        if not practical(found):
-            break
-    if found is None:
-        raise NoBracketError("the lattice found no bracket within its budget")
-    return found
-
-
-def _choose(routes, width, narrow):
-    """The first bracket that is narrow, else the narrowest."""
-    found, reasons = [], []
-    for route in routes:
-        try:
-            found.append(route())
-        except (NoBracketError, ValueError) as error:
-            # ValueError: a logarithm of what is not positive any more, and the like.
-            reasons.append(str(error) if isinstance(error, NoBracketError) else f"{route.__name__} failed ({error})")
-            continue
-        if narrow(found[-1]):
-            break
-    if not found:
-        raise NoBracketError("no accountant's bound closes here: " + "; ".join(reasons))
-    return min(found, key=width)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 from .._base.lazy_scipy import optimize
+from ..mixtures import TwoSided
 from .contour_nodes import STRIP_CAP, Coarse, Family
 from .floats import inside_floats
+from .two_sided_nodes import TwoSidedFamily
 
 _MOST_ROWS, _MOST_ENTRIES = 256, 40_000  # of one family: entries = rows x nodes, roughly
 
@@ -60,6 +62,10 @@ def saddle(moments, start=1.0, *, log_delta=None, epsilon=None):
 
 def _families(composition, sign):
     """The composition as a list of families; those that share a grid of shifts together."""
+    two_sided = [TwoSidedFamily(pair, rounds) for pair, rounds in composition if isinstance(pair, TwoSided)]
+    if two_sided:
+        rest = [part for part in composition if not isinstance(part[0], TwoSided)]
+        return two_sided + (_families(rest, sign) if rest else [])
     if len(composition) == 1:
         [(mixture, rounds)] = composition
         return [Family([mixture], [rounds], sign)]
@@ -88,6 +94,7 @@ class Composition:
         sign = 1 if direction == "remove" else -1
         self.families = _families(composition, sign)
         self.coarse = Coarse(self.families)
+        self.one_sided = not any(isinstance(family, TwoSidedFamily) for family in self.families)
 
     def tilt(self, log_delta=None, epsilon=None):
         """The tilt that minimises the Chernoff epsilon (or delta)."""
@@ -100,6 +107,8 @@ class Composition:
 
     def misses(self, epsilon):
         """Whether delta(epsilon) is so large that 1 - delta is what should be computed, by a rule of thumb."""
+        if not self.one_sided:  # negative tilts are not known
+            return False
         _, mean, variance = self.coarse(0.0)
         return epsilon < mean - 1.3 * math.sqrt(variance)
 

@@ -339,7 +339,7 @@ def side_epsilon(
     2.9553
     """
     problem = Composition(composition, direction)
-    if delta < _LARGE_DELTA:
+    if delta < _LARGE_DELTA or not problem.one_sided:
         target = math.log(delta)
         guess, c = problem.chernoff_epsilon(target)
     else:

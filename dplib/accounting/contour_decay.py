@@ -37,23 +37,23 @@ class Decay:
 
         Integration by parts on an interval S of nodes: |int_S w e^{iy loss} du| <=
         (boundary values + total variation on S of g = w / loss') / y, and what lies
-        outside S counts in full. |g'| <= g * rate on each cell, rate = |w'/w| + Var / m
-        with Var <= min(bound, a_max m); where the nodes are dense, a cell's variation is
-        also at most |difference of g| + step^2 / 2 sup|g''|.
+        outside S counts in full. |g'| <= g * rate on each cell, rate = |w'/w| + |loss''| / loss', the last of which is
+        at most the largest shift; where the nodes are dense, a cell's variation is also at most
+        |difference of g| + step^2 / 2 sup|g''|, and the third derivative of the loss at most the largest shift times |loss''|.
         """
         h, family = self.step, self.family
-        shift, bound = family.shift[:, None], family.variance[:, None]
+        shift, bound = family.shift[:, None], family.spread[:, None]
         part = np.flatnonzero(self.nodes.alive)
         part = slice(part[0], part[-1] + 1)
-        m, (w, bend) = self.nodes.slope[:, part], self._weights_from(part)
+        means, (w, bend) = self._means(part), self._weights_from(part)
+        m, (least, _, spread) = sum(means), family.on_cells(means)
         larger = np.maximum(w[:, :-1], w[:, 1:]) * bend
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             g = w / m
-            sup = larger / m[:, :-1]
-            ratio = np.minimum(shift, bound / m[:, :-1])
-            variance = np.minimum(bound, shift * m[:, 1:])
+            sup = larger / least
+            ratio = np.minimum(shift, bound / least)
             rate = self._drift(part) + ratio
-            second = rate**2 + 1 + abs(family.power(self.c)) * variance + 2 * shift * ratio
+            second = rate**2 + 1 + family.bend(self.c) * spread + 2 * shift * ratio
             cells = np.minimum(h * sup * rate, np.abs(np.diff(g)) + h * h / 2 * sup * second)
             variation = _running(cells)
         share = _running(h * np.minimum(w[:, :-1], w[:, 1:]) / bend)
@@ -79,8 +79,8 @@ class Decay:
 
         The smaller of the full sum with E3, and the sum over u <= u_r plus the mass r
         beyond. The cut trapezoid rule misses its integral by at most step^3 / 12 |f''|
-        a cell, |f''| <= w ((|w'/w| + y m)^2 + 1 + (|power| + y) Var), which is mild
-        because the mean m(u) is large only beyond the cut.
+        a cell, |f''| <= w ((|w'/w| + y loss')^2 + |(log w)''| + y |loss''|), which is mild
+        because the loss is steep only beyond the cut.
         """
         weights, loss, (constant, linear, square, rest) = self._cut_sums
         bound = np.empty((len(loss), len(y)))
@@ -106,12 +106,11 @@ class Decay:
         With them the losses, and for each cut its three error coefficients and the mass
         that it leaves out, shapes (rows, n, cuts + 1), (rows, n), (4, rows, cuts).
         """
-        h, family, power = self.step, self.family, abs(self.family.power(self.c))
+        h, family, power = self.step, self.family, self.family.bend(self.c)
         part = slice(int(np.argmax(self.nodes.alive)), None)
-        m, (w, bend) = self.nodes.slope[:, part], self._weights_from(part)
+        _, m_end, variance = family.on_cells(self._means(part))
+        w, bend = self._weights_from(part)
         sup = h * bend * np.maximum(w[:, :-1], w[:, 1:])
-        m_end = m[:, 1:]
-        variance = np.minimum(family.variance[:, None], family.shift[:, None] * m_end)
         size = self._drift(part)
         total = _running(sup[:, ::-1])[:, ::-1]  # mass beyond each node
         cuts = np.maximum((total[:, None, :] >= _CUTS[:, None]).sum(axis=2), 2)
@@ -127,17 +126,18 @@ class Decay:
         return weights, self.nodes.loss[:, part] - self.nodes.mean[:, None], np.stack([*coefficients, rest])
 
     def _drift(self, part):
-        """Bound on |(log w)'| = |-u + power m(u)| on each cell: its ends, plus half its change."""
-        power = self.family.power(self.c)
-        ends = np.abs(power * self.nodes.slope[:, part] - self.nodes.u[part])
-        change = 1 + abs(power) * self.family.variance[:, None]
+        """Bound on the derivative of log w on each cell, in size: its ends, plus half its change."""
+        ends = np.abs(self.family.drift(self.c, self.nodes.u[part], self._means(part)))
+        change = 1 + self.family.bend(self.c) * self.family.spread[:, None]
         return np.maximum(ends[:, :-1], ends[:, 1:]) + self.step / 2 * change
+
+    def _means(self, part):
+        return tuple(mean[:, part] for mean in self.nodes.means)
 
     def _weights_from(self, part):
         """(w, factor by which w may exceed the larger end of a cell) for the normalised weights."""
         w = np.exp(self.nodes.base[:, part] + self.c * self.nodes.loss[:, part] - self.nodes.log_moment[:, None])
-        fall = max(-self.family.power(self.c), 0.0)
-        return w, np.exp(self.step**2 / 8 * (1 + fall * self.family.variance))[:, None]
+        return w, np.exp(self.step**2 / 8 * (1 + self.family.fall(self.c)))[:, None]
 
 
 def integrated_by_parts(nodes, decays, top, spacing):

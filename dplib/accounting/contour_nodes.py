@@ -37,6 +37,7 @@ class Family:
         self.shift = np.array([float(m.shifts[-1]) for m in mixtures])
         # A plain Gaussian factor has no variance; any strip would do.
         self.variance = np.array([max(m.variance_bound, 1e-12) for m in mixtures])
+        self.spread = self.variance  # bound on the second derivative of the loss
         self.log_error = np.array([m.log_probability_error for m in mixtures])
         if len(mixtures) == 1:
             self.shifts, self.log_p = mixtures[0].shifts, mixtures[0].log_probabilities[None]
@@ -80,7 +81,7 @@ class Family:
         return np.where(ratio > 0.5, near, np.log(ratio)), slope
 
     def evaluate(self, u):
-        """(log base density, loss, posterior mean of the shift) at nodes u, shape (rows, n)."""
+        """(log base density, loss, (posterior mean of the shift,)) at nodes u, arrays of shape (rows, n)."""
         log_ratio, slope = self.log_ratio_and_slope(u)
         if self.sign < 0:
             base = np.broadcast_to(-u * u / 2 - LOG_SQRT_2PI, log_ratio.shape)
@@ -88,10 +89,11 @@ class Family:
             base = log_ratio - u * u / 2 - LOG_SQRT_2PI
         else:
             base = np.stack([m.log_density(u) for m in self.mixtures])
-        return base, self.sign * log_ratio, slope
+        return base, self.sign * log_ratio, (slope,)
 
-    def rounding(self, u, base, loss, slope):
+    def rounding(self, u, base, loss, means):
         """Bounds on the rounding errors of (log base density, loss) at nodes u."""
+        [slope] = means
         if not self._tabulates(u):
             rows = zip(self.mixtures, loss, slope)
             error = np.stack([m.log_ratio_error(row, mean, u) for m, row, mean in rows])
@@ -107,6 +109,50 @@ class Family:
         error += 4 * EPS * (np.abs(loss) + slope * (np.abs(u) + self.shifts[-1]))
         size = EPS * (8 + u * u + np.abs(loss))
         return size + (error if self.sign > 0 else 0.0), error
+
+    # -- bounds between the nodes on the weight w = base density * e^{c loss}, from the posterior means at the nodes
+
+    def drift(self, c, u, means):
+        """The derivative of log w at the nodes."""
+        return self.power(c) * means[0] - u
+
+    def bend(self, c):
+        """The second derivative of log w is at most 1 plus this times the bound on that of the loss, in size."""
+        return abs(self.power(c))
+
+    def fall(self, c):
+        """How far the second derivative of log w may lie below -1."""
+        return max(-self.power(c), 0.0) * self.variance
+
+    def steepest(self, c):
+        """Bound on the derivative of log w, plus u, in size."""
+        return abs(self.power(c)) * self.shift
+
+    def on_cells(self, means):
+        """On each cell: the loss is as steep as this at least and at most (as the posterior mean, which increases), and bends by at most this."""
+        least, most = means[0][:, :-1], means[0][:, 1:]
+        return least, most, np.minimum(self.variance[:, None], self.shift[:, None] * most)
+
+    def rates(self, c, low, high, means):
+        """Rates at which w falls, at least, to the left of `low` and to the right of `high`; negative ones say nothing."""
+        w, (m,) = self.power(c), means
+        # The log-derivative of the integrand is -u + w m(u), 0 <= m <= shift, m increasing.
+        if w <= 0:
+            return w * m[:, 0] - low, high - w * m[:, -1]
+        right, concave = high - w * self.shift, w * self.variance <= 1
+        right[concave] = np.maximum(right, high - w * m[:, -1])[concave]
+        return np.full(len(right), -low), right
+
+    def lines(self, c, a, means):
+        """(log of the factor by which the integrand on the line v = a may exceed its real weight, argument of the ratio there).
+
+        a : shape (lines, rows, 1). Shapes (lines, rows, n), a column for each cell and the last one for all that lies outside.
+        |R(u+ia)| lies in [1 - k, 1] R(u), and |arg R(u+ia)| is at most a m(u) + arcsin k, k = a^2 Var(a_J | u) / 2,
+        Var <= min(bound, a_max m(u)), m the posterior mean, which increases in u.
+        """
+        k, turn = turned(a, means[0][:, 1:], self.shift, self.variance)
+        fall = max(-self.power(c), 0.0)
+        return a * a / 2 - (fall * np.log1p(-k) if fall else 0.0), turn
 
     # -- where the integrand lives
 
@@ -177,6 +223,14 @@ class Family:
         parts = np.stack([top + np.log(total), mean, variance])
         return tuple((parts @ self.rounds).tolist())
 
+
+def turned(a, most, shift, variance):
+    """(k, a m + pi k / 2) of `Family.lines`; most : the largest posterior mean on each cell."""
+    mean = np.append(most, np.broadcast_to(shift[:, None], (len(most), 1)), axis=1)
+    k = a * a / 2 * np.minimum(variance[:, None], shift[:, None] * mean)
+    return k, a * mean + math.pi / 2 * k
+
+
 class Coarse:
     """(K, K', K'') of the loss of all families at a tilt, to a few digits; the last tilt is kept."""
 
@@ -213,7 +267,7 @@ class Nodes:
         self.family, self.c, self.step = family, c, step
         self.rounds = family.rounds
         self.u = low + step * np.arange(count)
-        self.base, self.loss, self.slope = family.evaluate(self.u)
+        self.base, self.loss, self.means = family.evaluate(self.u)
         log_weights = self.base + c * self.loss
         top = log_weights.max(axis=1)
         weights = np.exp(log_weights - top[:, None])
@@ -259,7 +313,8 @@ class Nodes:
     def _rounding_sums(self):
         """Weighted means of: errors of the log density and of the loss, |loss|, |loss - mean|."""
         keep, loss = self.alive, self.loss[:, self.alive]
-        errors = self.family.rounding(self.u[keep], self.base[:, keep], loss, self.slope[:, keep])
+        means = tuple(mean[:, keep] for mean in self.means)
+        errors = self.family.rounding(self.u[keep], self.base[:, keep], loss, means)
         terms = (*errors, np.abs(loss), np.abs(self.centred))
         return [np.einsum("fu,fu->f", self.weights, term) for term in terms]
 
@@ -295,58 +350,44 @@ class Quadrature:
         """
         low, high = float(self.nodes.u[0]), float(self.nodes.u[-1])
         left, right = (self.nodes.base[:, i] + c * self.nodes.loss[:, i] for i in (0, -1))
-        family, w = self.family, self.family.power(c)
-        # The log-derivative of the integrand is -u + w m(u), 0 <= m <= shift, m increasing.
-        if w > 0:
-            steep = (np.full(len(left), -low), high - w * family.shift)
-            concave = w * family.variance <= 1
-            steep[1][concave] = np.maximum(steep[1], high - w * self.nodes.slope[:, -1])[concave]
-        else:
-            steep = (w * self.nodes.slope[:, 0] - low, high - w * self.nodes.slope[:, -1])
+        family = self.family
+        steep = family.rates(c, low, high, self.nodes.means)
         with np.errstate(divide="ignore", invalid="ignore"):
             sides = [
                 np.where(rate > 0, end - np.log(rate), np.inf) for end, rate in zip((left, right), steep)
             ]
         # The humps cost more: where the others do not settle it.
-        if w > 0 and (np.maximum(*sides) > log_moment - NEGLIGIBLE).any():
+        if family.power(c) > 0 and (np.maximum(*sides) > log_moment - NEGLIGIBLE).any():
             heights, centres, slack = family.humps(c)
             for i, x in enumerate((low - centres, centres - high)):
                 sides[i] = np.minimum(sides[i], slack + log_sum_exp(heights + special.log_ndtr(x)))
         # The dropped nodes sum to at most the integral plus one node at the edge.
-        lead = np.log(2 + self.step * (abs(low) + abs(high) + abs(w) * family.shift))
+        lead = np.log(2 + self.step * (abs(low) + abs(high) + family.steepest(c)))
         return np.minimum(lead + np.logaddexp(*sides), 1e300)
 
     def _line_parts(self, c):
         """What the bound on shifted lines needs at tilt c, whatever the frequency.
 
-        On the line v = +-a: |R(u+ia)| lies in [1 - k, 1] R(u) and |arg R(u+ia)| is at
-        most a m(u) + arcsin k, k = a^2 Var(a_J | u) / 2, Var <= min(bound, a_max m(u)),
-        m the posterior mean, which increases in u. On a cell the log of the real
-        weight exceeds the larger end by at most step^2 / 8 * max(-second derivative).
+        On a cell the log of the real weight exceeds the larger end by at most step^2 / 8 * max(-second derivative);
+        on the line v = +-a the integrand exceeds it by what `Family.lines` says.
         The last column stands for all that lies outside the window.
         """
         if c not in self._lines:
             family, h = self.family, self.step
-            fall = max(-family.power(c), 0.0)
             weights = self.nodes.base + c * self.nodes.loss
             log_moment = log_sum_exp(weights) + math.log(h)
             log_tail = self._log_tail(c, log_moment)
-            mass, mean = np.empty((2, *weights.shape))
-            bend = h * h / 8 * (1 + fall * family.variance) + math.log(h)
+            mass = np.empty(weights.shape)
+            bend = h * h / 8 * (1 + family.fall(c)) + math.log(h)
             mass[:, :-1] = np.maximum(weights[:, :-1], weights[:, 1:]) + bend[:, None]
-            mass[:, -1], mean[:, -1] = log_tail, family.shift
-            mean[:, :-1] = self.nodes.slope[:, 1:]
+            mass[:, -1] = log_tail
             a = self._strips
-            wide = a[..., None]
-            k = wide * wide / 2 * np.minimum(family.variance[:, None], family.shift[:, None] * mean)
-            mass = mass + wide * wide / 2
-            if fall:
-                mass -= fall * np.log1p(-k)
+            more, turn = family.lines(c, a[..., None], self.nodes.means)
             exponent = 2 * math.pi * a / h
             decay = exponent + np.log(-np.expm1(-exponent))
             # Those at other tilts are asked for once each: only the last of them is kept.
             self._lines = {tilt: parts for tilt, parts in self._lines.items() if tilt == self.c}
-            self._lines[c] = mass, wide * mean + math.pi / 2 * k, decay, log_tail, log_moment
+            self._lines[c] = mass + more, turn, decay, log_tail, log_moment
         return self._lines[c]
 
     def error(self, frequency, c=None):

@@ -100,8 +100,7 @@ class _Losses:
         return sums.tolist()
 
     def end_moment(self, c):
-        """The log moment at tilt c of the lower law, where what lies beyond the window counts as the window's end."""
-        # Many periods are tried at the same tilts.
+        """The log moment at tilt c of the lower law, where what lies beyond the window counts as the window's end; kept, for many periods."""
         if (c, self.split) not in self._end_moments:
             self._end_moments[c, self.split] = self._end_moment(c)
         return self._end_moments[c, self.split]

@@ -10,6 +10,7 @@ import numpy as np
 from .._base.lazy_scipy import special
 from .._base.log_space import EPS, log_sum_exp
 from ..gaussian import LOG_SQRT_2PI
+from ..mixtures import TwoSided
 from ..results import NoBracketError
 
 # Gauss-Legendre rules, and up to which r (1 + |u| + m + sqrt V) they are off by at most 2e-15,
@@ -31,7 +32,7 @@ class Step:
 
     def __init__(self, mixture, rounds, direction, log_target, margin=22.0):
         self.mixture, self.rounds = mixture, rounds
-        self.sign = 1 if direction == "remove" else -1
+        self.sign = mixture.orientation(direction)
         # Tails: on the high-loss side `margin` below log delta, on the other below 1e-20.
         high = min(log_target, 0.0) - math.log(rounds) - margin
         if self.sign > 0:
@@ -102,7 +103,7 @@ class Step:
     def _integrand(self, u):
         """(loss, log density of the first law, size of the terms that this sums) at u."""
         log_ratio = self.mixture.log_ratio(u)
-        if self.sign > 0 and self.u_high > _FAR:
+        if self.sign > 0 and (self.u_high > _FAR or isinstance(self.mixture, TwoSided)):
             base = self.mixture.log_density(u)
             return log_ratio, base, np.abs(base)
         square = u * u / 2
@@ -120,9 +121,9 @@ class Step:
         """
         first = math.ceil((self.low - offset) / (h / 2))
         last = math.floor((self.high - offset) / (h / 2))
-        # The log of either density has slope at most |u| + m(u), m increasing.
+        # The log of either density has slope at most |u| + m(u), m the derivative of the loss.
         coarse = np.linspace(self.u_low, self.u_high, 400)
-        _, mean = self.mixture.log_ratio_and_slope(coarse)
+        mean = self.mixture.steepest(coarse)
         bend = math.sqrt(max(self.mixture.variance_bound, 1.0))
         rate = 0.5 * (1 + np.abs(coarse) + mean) + 4 * bend
         position = np.concatenate(
@@ -290,8 +291,7 @@ def _offset(mixture, sign, h):
     for _ in range(40):
         cell = np.array([offset - h / 2, offset + h / 2])
         u = mixture.inverse_log_ratio(cell if sign > 0 else -cell[::-1])
-        q = special.ndtr(u[1]) - special.ndtr(u[0])
-        p = mixture.probabilities @ np.diff(special.ndtr(u[:, None] - mixture.shifts), axis=0)[0]
+        p, q = (weights @ np.diff(special.ndtr(u[:, None] - shifts), axis=0)[0] for shifts, weights in mixture.laws())
         if min(p, q) < _MUCH:
             return 0.0
         last, offset = offset, sign * math.log(p / q)

@@ -20,9 +20,10 @@ from .._base import validate as check
 from .._base.lazy_scipy import optimize
 from .._base.log_space import EPS
 from .._base.validate import Direction
-from ..mixtures import Mixture
+from ..mixtures import Mixture, TwoSided
 from ..results import Bracket, NoBracketError, UpperBound
 from .renyi_moments import Moments, log_convex, log_e2
+from .two_sided_nodes import TwoSidedMoments
 from .zhu_wang import integer_moment
 
 Conversion = Literal["improved", "classic"]
@@ -178,32 +179,50 @@ def _integer_orders(epsilon_of_order, top):
 # ------------------------------------------------------------------- curves
 
 
-def mixture_curve(mixture: Mixture, direction: Direction = "both") -> Callable[[float], Bracket]:
+def mixture_curve(mixture: Mixture | TwoSided, direction: Direction = "both") -> Callable[[float], Bracket]:
     """The Renyi curve of one mixture pair: order -> Bracket. Calls share the loss."""
-    if not isinstance(mixture, Mixture):
+    if not isinstance(mixture, (Mixture, TwoSided)):
         raise TypeError(f"mixture must be a Mixture; got {mixture!r}")
     return composition_curve([(mixture, 1)], direction)
 
 
 def composition_curve(
-    parts: Iterable[tuple[Mixture, int]], direction: Direction = "both"
+    parts: Iterable[tuple[Mixture | TwoSided, int]], direction: Direction = "both"
 ) -> Callable[[float], Bracket]:
     """The Renyi curve of a composition: order -> Bracket.
 
-    parts : list of (Mixture, rounds), rounds >= 1. direction : "remove", "add" or
+    parts : list of (pair, rounds), rounds >= 1, a pair being a Mixture or TwoSided. direction : "remove", "add" or
     "both" (the larger, at each order). The divergences of the rounds add up.
     """
     check.direction(direction)
-    parts = [(Moments(mixture), rounds) for mixture, rounds in _pairs(parts, Mixture)]
-    signs = {"remove": (1,), "add": (-1,), "both": (1, -1)}[direction]
+    shared: dict = {}
+    pairs = _pairs(parts, (Mixture, TwoSided))
+    curves = [
+        facing_curve([(pair.facing(side), rounds) for pair, rounds in pairs], side, shared)
+        for side in (("remove", "add") if direction == "both" else (direction,))
+    ]
 
     def curve(order):
         order = check.real("order", order, above=1, at_most=_LARGEST_ORDER)
-        sides = [_total([(side(order, sign), rounds) for side, rounds in parts]) for sign in signs]
+        sides = [one(order) for one in curves]
         top = max(sides, key=lambda side: side.upper)
         return Bracket(max(side.lower for side in sides), top.upper, top.method)
 
     return curve
+
+
+def facing_curve(
+    parts: Iterable[tuple[Mixture | TwoSided, int]], side: str, shared: dict | None = None
+) -> Callable[[float], Bracket]:
+    """The Renyi curve of pairs that face this direction. shared : what is known of pairs, for both directions."""
+    shared = {} if shared is None else shared
+    sign = 1 if side == "remove" else -1
+    rows = []
+    for pair, rounds in parts:
+        if pair not in shared:
+            shared[pair] = TwoSidedMoments(pair) if isinstance(pair, TwoSided) else Moments(pair)
+        rows.append((shared[pair], rounds))
+    return lambda order: _total([(moments(order, sign), rounds) for moments, rounds in rows])
 
 
 def compose(parts: Iterable[tuple[Curve, int]]) -> Curve:
@@ -417,7 +436,7 @@ def _like(array, scalar):
 
 
 def _pairs(parts, kind=None):
-    """Checked list of (curve or Mixture, rounds)."""
+    """Checked list of (curve or pair, rounds)."""
     what = "Mixture" if kind else "curve"
     try:
         pairs = [(part, rounds) for part, rounds in parts]

@@ -9,8 +9,8 @@ below   delta(eps) is at least P[S] - e^eps Q[S] for every set S of outcomes; an
         1 - delta(eps) = E min(1, e^{eps - L}) <= e^{t eps} E e^{-tL} for every t in [0, 1], and one
         round's int P^{1-t} Q^t is at most sum_i P(cell_i)^{1-t} Q(cell_i)^t (Hoelder in each cell).
 
-With hardly any noise nearly every run in direction "add" has nearly the largest loss, the ceiling:
-both ends of epsilon lie just below it.
+With hardly any noise nearly every run in direction "add" has nearly the largest loss, the ceiling,
+which brackets both epsilon and delta.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _SMALL = -60.0  # log of a delta that needs no better bound
 _TERMS = 1_000_000  # cells times components held at once
 _MOST_TERMS, _FEWEST_CELLS = 20_000_000, 50  # cells times components in all: half a second
 _ROUNDING = 1e-12  # of one round's log int P^{1-t} Q^t
+_THRESHOLDS = np.linspace(-8.0, 40.0, 193)  # of outcomes, for losses near the largest one
 
 
 def at_a_glance(parts, epsilon, direction, rough):
@@ -87,13 +88,13 @@ def _chernoff(parts, epsilon, direction):
 
 
 def _renyi_delta(parts, epsilon, direction):
-    return renyi.log_delta(renyi.composition_curve(parts, direction), epsilon)[0]
+    return renyi.log_delta(renyi.facing_curve(parts, direction), epsilon)[0]
 
 
 def renyi_log_delta(parts, epsilon, direction):
     """Upper bound of log delta(epsilon) by the one Renyi order that Chernoff's saddle names."""
     order = 1 + min(max(chernoff.Chernoff(parts, direction).tilt(epsilon), 1e-3), _LARGEST_TILT)
-    return renyi.log_delta(renyi.composition_curve(parts, direction), epsilon, orders=[order])[0]
+    return renyi.log_delta(renyi.facing_curve(parts, direction), epsilon, orders=[order])[0]
 
 
 def log_lower(parts, epsilon, direction):
@@ -102,16 +103,16 @@ def log_lower(parts, epsilon, direction):
     A test looks at one round, or at all rounds of one mixture, and says whether every loss it sees is above a
     threshold: delta is at least P[yes] - e^eps Q[yes].
     """
-    sign, best = 1 if direction == "remove" else -1, -math.inf
+    best = -math.inf
     for mixture, rounds in parts:
+        sign = mixture.orientation(direction)
         for n in {1, rounds}:
             middle = mixture.inverse_log_ratio(np.array([sign * epsilon / n]))
             middle = middle[np.isfinite(middle)]
-            top = float(mixture.shifts[-1])
-            u = np.concatenate([middle, *(m + np.linspace(-5, 5, 21) for m in middle), np.linspace(-9.0, top + 9.0, 200)])
-            log_mix = np.array([log_sum_exp(mixture.log_probabilities + special.log_ndtr(sign * (mixture.shifts - t))) for t in u])
-            log_centred = special.log_ndtr(-sign * u)
-            first, second = (log_mix, log_centred) if direction == "remove" else (log_centred, log_mix)
+            low, top = _reach(mixture)
+            u = np.concatenate([middle, *(m + np.linspace(-5, 5, 21) for m in middle), np.linspace(low - 9.0, top + 9.0, 200)])
+            first, second = mixture.log_tails(u, sign)[::sign]
+            top = max(top, -low)
             # Of the logarithms, and of the distances between shifts and thresholds.
             share, apart = 1e-13 + mixture.log_probability_error, 8 * EPS * (np.abs(u) + top)
             pads = [share * (1 + np.abs(logs)) + apart * (2 + np.sqrt(2 * np.abs(logs))) for logs in (first, second)]
@@ -122,31 +123,45 @@ def log_lower(parts, epsilon, direction):
     return best - 1e-12 * (1 + abs(best)) if best > -math.inf else best
 
 
-def epsilon_below_ceiling(parts, delta, direction):
-    """Bracket of epsilon by the largest loss C there is, or None where that is infinite or far away.
-
-    delta(eps) is at most 1 - e^{eps - C}. And if all losses add up to S at least with probability A, it is at least
-    A (1 - e^{eps - S}): S is the sum of the losses at a threshold, in direction "add" of a small outcome.
-    """
-    # A floor is off by twice the error of the log-probabilities, relative to its size.
-    ceiling = -math.fsum(rounds * m.log_floor * (1 + 2 * m.log_probability_error) for m, rounds in parts)
-    if direction != "add" or not ceiling < math.inf:
-        return None
-    u = np.linspace(-8.0, 40.0, 193)
-    total, certain = np.zeros(len(u)), np.zeros(len(u))
-    for mixture, rounds in parts:
-        ratio, slope = mixture.log_ratio_and_slope(u)
-        loss = -ratio - mixture.log_ratio_error(ratio, slope, u)
-        total += rounds * np.maximum(loss, -1e300)
-        certain += rounds * special.log_ndtr(u) * (1 + _ROUNDING)
-    total -= 1e-13 * np.abs(total)
+def epsilon_below_ceiling(parts, delta):
+    """Bracket of epsilon in direction "add" by the largest loss there is, or None where that is infinite or far away."""
+    ceiling, total, certain = _below_ceiling(parts)
     enough = certain > math.log(delta)
-    if not enough.any():
+    if not (ceiling < math.inf and enough.any()):
         return None
     lower = float(np.max(total[enough] + np.log(-np.expm1(math.log(delta) - certain[enough]))))
     upper = ceiling * (1 + 1e-13) + math.log1p(-delta)
     lower, upper = max(lower - 1e-13 * ceiling, 0.0), max(upper, 0.0)
     return Bracket(min(lower, upper), upper, "largest loss")
+
+
+def delta_below_ceiling(parts, epsilon):
+    """Bracket of delta in direction "add", as `epsilon_below_ceiling`."""
+    ceiling, total, certain = _below_ceiling(parts)
+    if not ceiling < math.inf:
+        return None
+    # Rounding of the difference of two losses, relative to what it leaves.
+    gap, gaps = ceiling * (1 + 1e-13) - epsilon, total - 1e-13 * ceiling - epsilon
+    upper = -math.expm1(min(-gap, 0.0)) * (1 + 1e-15)
+    lower = float(np.max(np.exp(certain) * -np.expm1(np.minimum(-gaps, 0.0)))) * (1 - 1e-15)
+    return Bracket(min(lower, upper), min(upper, 1.0), "largest loss")
+
+
+def _below_ceiling(parts):
+    """(C, sums S, logs of probabilities A): no run loses more than C, and one loses S at least with probability A.
+
+    delta(eps) is at most 1 - e^{eps - C} and at least A (1 - e^{eps - S}). S is the sum of the losses at a threshold:
+    those of smaller outcomes are larger.
+    """
+    # A floor is off by twice the error of the log-probabilities, relative to its size.
+    ceiling = -math.fsum(rounds * m.log_floor * (1 + 2 * m.log_probability_error) for m, rounds in parts)
+    total, certain = np.zeros((2, len(_THRESHOLDS)))
+    for mixture, rounds in parts if ceiling < math.inf else ():
+        ratio, slope = mixture.log_ratio_and_slope(_THRESHOLDS)
+        loss = -ratio - mixture.log_ratio_error(ratio, slope, _THRESHOLDS)
+        total += rounds * np.maximum(loss, -1e300)
+        certain += rounds * special.log_ndtr(_THRESHOLDS) * (1 + _ROUNDING)
+    return ceiling, total - 1e-13 * np.abs(total), certain
 
 
 def epsilon_upper(parts, delta, direction):
@@ -174,7 +189,7 @@ def _chernoff_epsilon(parts, delta, direction):
 
 
 def _renyi_epsilon(parts, delta, direction):
-    return renyi.to_epsilon(renyi.composition_curve(parts, direction), delta).upper
+    return renyi.to_epsilon(renyi.facing_curve(parts, direction), delta).upper
 
 
 def _moment(solver):
@@ -204,20 +219,26 @@ def log_miss(parts, epsilon, direction):
     return min(bound(float(found.x)), 0.0)
 
 
+def _reach(mixture):
+    """The least and the largest shift of either law."""
+    ends = [shift for shifts, _ in mixture.laws() for shift in (float(shifts[0]), float(shifts[-1]))]
+    return min(ends), max(ends)
+
+
 def _cells(mixture, direction):
     """(log P-mass, log Q-mass) of the cells of a partition of the line; P is the law of the direction."""
-    top = float(mixture.shifts[-1])
+    (low, top), laws = _reach(mixture), mixture.laws()
     # Of many components fewer cells are taken, so that the work is bounded: any partition serves.
-    count = int(min(_CELLS, max(_FEWEST_CELLS, _MOST_TERMS / len(mixture.shifts))))
-    edges = np.concatenate([[-np.inf], np.linspace(-9.0, top + 9.0, count), [np.inf]])
-    mix, probabilities = np.zeros(len(edges) - 1), mixture.probabilities
-    together = max(1, _TERMS // len(edges))
-    for start in range(0, len(mixture.shifts), together):
-        part = slice(start, start + together)
-        mix += probabilities[part] @ _normal_masses(edges - mixture.shifts[part, None])
-    mix = _logarithms(mix, edges, float(mixture.shifts[0]), top)
-    centred = _logarithms(_normal_masses(edges[None])[0], edges, 0.0, 0.0)
-    return (mix, centred) if direction == "remove" else (centred, mix)
+    count = int(min(_CELLS, max(_FEWEST_CELLS, _MOST_TERMS / sum(len(shifts) for shifts, _ in laws))))
+    edges = np.concatenate([[-np.inf], np.linspace(low - 9.0, top + 9.0, count), [np.inf]])
+    together, masses = max(1, _TERMS // len(edges)), []
+    for shifts, probabilities in laws:
+        mix = np.zeros(len(edges) - 1)
+        for start in range(0, len(shifts), together):
+            part = slice(start, start + together)
+            mix += probabilities[part] @ _normal_masses(edges - shifts[part, None])
+        masses.append(_logarithms(mix, edges, float(shifts.min()), float(shifts.max())))
+    return tuple(masses[:: mixture.orientation(direction)])
 
 
 def _logarithms(masses, edges, least, most):

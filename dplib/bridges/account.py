@@ -73,7 +73,7 @@ class Account:
         """How far the group moves a sum, in clip norms: k, and 2 k where records are replaced by others."""
         return self.group_size * (2 if self.relation == "substitution" else 1)
 
-    def pairs(self) -> list[tuple[Mixture, int]]:
+    def pairs(self) -> list[tuple[accounting.Pair, int]]:
         """The dominating pairs, as `dplib.accounting` takes them."""
         return [(self._mixture(item), count) for item, count in self._paired().items()]
 
@@ -137,7 +137,8 @@ class Account:
         if kind == "gaussian":
             return Mixture([float(self.sensitivity)], [1.0], noise)
         if kind == "poisson":
-            return mixtures.binomial(self.group_size, law[0], noise)
+            pair = mixtures.binomial(self.group_size, law[0], noise)
+            return mixtures.two_sided(pair, pair) if self.relation == "substitution" else pair
         if kind == "fixed":
             size, batch = law
             return mixtures.hypergeometric(batch, size - self.group_size, self.group_size, noise)
@@ -201,7 +202,7 @@ def law_of(pair: Mixture) -> tuple[list[float], list[float]]:
 
 
 def merged(pairs: dict[tuple, int], cells: int, up: bool) -> dict[tuple, int]:
-    """At most about `cells` pairs that dominate these together (up), or are dominated by them [M-B].
+    """At most about `cells` pairs that dominate these together (up), or are dominated by them [M-B], [A-22].
 
     Pairs of a cell become one: with the least noise and the largest sampling probability, or with the most and the smallest.
     Given mixtures are left as they are.

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 
 from .._base import validate as check
-from ..mechanisms import BallsInBins, FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD
+from ..mechanisms import BallsInBins, Composed, FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD
 from .account import law_of
 from .events import account
 
@@ -32,8 +32,8 @@ def read(what, count, relation, group_size):
         )
     if isinstance(what, LastIterate) and count > 1:
         raise ValueError(f"count must be 1 for a LastIterate, which is one release of a whole run; got {count}. Add each run by itself")
-    known = isinstance(what, (PoissonDPSGD, FixedBatchDPSGD, LastIterate))
-    tree = _mechanism(what, group_size) if known else _tree(what)
+    known = isinstance(what, (PoissonDPSGD, FixedBatchDPSGD, LastIterate, Composed))
+    tree = _mechanism(what, relation, group_size) if known else _tree(what)
     found = account(node(tree) if isinstance(tree, dict) else what, relation, group_size)
     return tree, {item: rounds * count for item, rounds in found.rounds.items()}
 
@@ -55,8 +55,15 @@ def day(date):
         raise ValueError(f"date must be a date, 'YYYY-MM-DD' or None; got {date!r}") from None
 
 
-def _mechanism(mechanism, group_size):
+def _mechanism(mechanism, relation, group_size):
     """The tree of a mechanism's event."""
+    if isinstance(mechanism, Composed):
+        return {"class_name": "ComposedDpEvent", "events": [_mechanism(phase, relation, group_size) for phase in mechanism.phases]}
+    if getattr(mechanism, "inserted", None) is not None or getattr(mechanism, "deleted", None) is not None:
+        raise ValueError("what must be for the neighbours of the ledger: leave inserted and deleted out")
+    adjacency = getattr(mechanism, "adjacency", "add-remove")
+    if adjacency not in ("add-remove", relation):  # add-remove is what nobody has said
+        raise ValueError(f"what must have adjacency {relation.replace('/', '-')!r}, the relation of the ledger; got {adjacency!r}")
     size = getattr(mechanism, "group_size", 1)
     if size not in (1, group_size):
         raise ValueError(f"what must have group_size 1 or {group_size}, that of the ledger; got {size}")

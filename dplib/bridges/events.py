@@ -4,16 +4,16 @@ An event says what was released; dp_accounting itself is not imported. Its class
 `DpEvent.to_named_tuple` makes is as good as the event.
 
     GaussianDpEvent               a Gaussian whose sensitivity is 1 clip norm a record, 2 where records are substituted
-    PoissonSampledDpEvent         of Gaussians on the same sample, which are one Gaussian [M-0a]: Binomial(k, q) [G-3.1];
-                                  of a Poisson sample: the probabilities multiply
+    PoissonSampledDpEvent         of Gaussians on the same sample, which are one Gaussian [M-0a]: Binomial(k, q) [G-3.1], and
+                                  under substitution on both sides [A-22]; of a Poisson sample: the probabilities multiply
     SampledWithoutReplacementDpEvent    of the same, add or remove: 2 Hypergeometric(B, n, k) [G-3.3]. The event does not say
                                   which neighbour has `source_dataset_size` records; the larger one has, to be safe
     MixtureOfGaussiansDpEvent     the pair itself [G-2.8], one record
     SingleEpochTreeAggregationDpEvent   zero-out: the deepest tree, a Gaussian with sensitivity sqrt(depth) [M-0a]
     LaplaceDpEvent, DiscreteLaplaceDpEvent, RandomizedResponseDpEvent, ZCDpEvent    no pair, but a Rényi curve: upper bounds
 
-Under substitution, and under zero-out without replacement, sampled events are refused: both datasets have a mixture, and
-the pairs of this library have one side [C-4].
+Without replacement substitution and zero-out are refused: the record, or what stands in its place, is sampled in both
+datasets together with records that differ, and no pair for that is derived here [C-4].
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import math
 from typing import Any
 
 from .._base import validate as check
+from ..accounting import Pair
 from ..mixtures import Mixture
 from .account import NON_PRIVATE, PAIRS, Account, Relation, together
 
@@ -32,7 +33,7 @@ REFUSED = {
     "RepeatAndSelectDpEvent": "the best of a random number of runs has no pair of mixtures of Gaussians",
     "TruncatedSubsampledGaussianDpEvent": "where batches are cut, a new record displaces others in some batches only, and no pair for that is derived here",
 }
-_TWO_SIDES = "it needs pairs with two sides: the record, or what stands in its place, is sampled in both datasets"
+_TWO_SIDES = "the record, or what stands in its place, is sampled in both datasets, and no pair for that is derived here"
 
 
 class RefusedEvent(ValueError):
@@ -43,7 +44,7 @@ class RefusedEvent(ValueError):
         self.event, self.reason = event, reason
 
 
-def composition(event: Any, relation: Relation = "add/remove", group_size: int = 1) -> list[tuple[Mixture, int]]:
+def composition(event: Any, relation: Relation = "add/remove", group_size: int = 1) -> list[tuple[Pair, int]]:
     """The dominating pairs of an event, as `dplib.accounting` takes them.
 
     Parameters
@@ -191,7 +192,7 @@ class _Walk:
 
     def MixtureOfGaussiansDpEvent(self, event):
         if self.relation == "substitution":
-            raise RefusedEvent(event, "its pair is one of adding and removing; " + _TWO_SIDES)
+            raise RefusedEvent(event, "its pair is one of adding and removing")
         self._one_record(event)
         noise = check.real("standard_deviation", event.standard_deviation, at_least=0)
         pair = Mixture(event.sensitivities, event.sampling_probs, noise or 1.0)
@@ -227,13 +228,13 @@ class _Walk:
                 raise RefusedEvent(event, "a Poisson sample of a batch of fixed size has no pair here")
             return ("fixed", n, b, noise)
 
-        return self._sampled(event, inner, fixed, two_sides=self.relation == "zero-out")
+        return self._sampled(event, inner, fixed, refused=self.relation != "add/remove")
 
-    def _sampled(self, event, inner, item, two_sides=False):
+    def _sampled(self, event, inner, item, refused=False):
         """One round of the sampled Gaussian that the inner events are together; item : function of inner rate and noise."""
         if NON_PRIVATE in inner:
             return {NON_PRIVATE: 1}
-        if self.relation == "substitution" or two_sides:
+        if refused:
             raise RefusedEvent(event, _TWO_SIDES)
         if all(kind == "gaussian" for kind, *_ in inner):
             return {item(1.0, together({noise: count for (_, noise), count in inner.items()})): 1}

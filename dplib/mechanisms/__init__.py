@@ -12,7 +12,8 @@ whether they are exact, estimated or certified.
 """
 
 from .balls_in_bins import BallsInBins
+from .composed import Composed, compose
 from .dpsgd import FixedBatchDPSGD, LastIterate, PoissonDPSGD
 from .matrix_mechanism import MatrixMechanism
 
-__all__ = ["BallsInBins", "FixedBatchDPSGD", "LastIterate", "MatrixMechanism", "PoissonDPSGD"]
+__all__ = ["BallsInBins", "Composed", "FixedBatchDPSGD", "LastIterate", "MatrixMechanism", "PoissonDPSGD", "compose"]

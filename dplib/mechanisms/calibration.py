@@ -150,14 +150,18 @@ class _Solver:
 
     def __init__(self, mechanism, epsilon, delta, direction, method, tolerance):
         self.mechanism, self.epsilon, self.method, self.tolerance = mechanism, epsilon, method, tolerance
-        self.delta, self.target, self.side = delta, math.log(delta), check.side(direction)
+        self.delta, self.target = delta, math.log(delta)
         self.blur = 0.0  # width of the last bracket of log delta
         parts = accounting.merged(mechanism.composition())
-        # Without noise: removed, the loss is infinite exactly where a sensitivity is positive;
-        # added, it is -log_floor, the loss of never being sampled.
-        log_floor = sum(rounds * mixture.log_floor for mixture, rounds in parts)
-        top = log_floor + epsilon if direction == "add" else log_floor
-        no_noise = -math.expm1(min(top, 0.0)) <= delta
+        self.sides = accounting.sides(parts, direction)
+        # Without noise the loss is infinite wherever the sensitivities differ: both laws meet only where all of them are 0.
+        def without_noise(side):
+            unmoved = [(rounds * ends[0], rounds * ends[1]) for pair, rounds in parts for ends in [pair.unmoved(side)]]
+            first, second = (math.fsum(logs) for logs in zip(*unmoved)) if unmoved else (0.0, 0.0)
+            return -math.expm1(min(first, second + epsilon, 0.0))
+
+        no_noise = max(map(without_noise, self.sides)) <= delta
+        log_floor = sum(rounds * pair.log_floor for pair, rounds in parts)
         if method == "renyi":
             # The add direction's loss has a limit, at every order the same; remove's has none.
             no_noise = not parts or (
@@ -192,11 +196,15 @@ class _Solver:
     def excess(self, log_noise):
         """log delta's upper bound, over the target: decreasing in the noise."""
         parts = self._parts(log_noise)
+        return max(self._side_excess(parts, side) for side in self.sides)
+
+    def _side_excess(self, parts, side):
         if self.method == "renyi":
-            return renyi.log_delta(renyi.composition_curve(parts, self.side), self.epsilon)[0] - self.target
+            return renyi.log_delta(renyi.composition_curve(parts, side), self.epsilon)[0] - self.target
         # Brackets need not be much narrower than what `tolerance` makes of log delta.
         width = max(1e-6, 0.1 * self.tolerance / (1 - self.target))
-        bracket = accounting.side_delta(parts, self.epsilon, self.side, self.method, width)
+        parts = [(pair.facing(side), rounds) for pair, rounds in parts]
+        bracket = accounting.side_delta(parts, self.epsilon, side, self.method, width)
         self.blur = math.log(bracket.upper / bracket.lower) if bracket.lower > 0 else math.inf
         if bracket.upper == 0:
             return -math.inf
@@ -207,7 +215,11 @@ class _Solver:
 
     def _rough(self, log_noise):
         """Rough excess, by the Chernoff bound: no certificate."""
-        return max(chernoff.Chernoff(self._parts(log_noise), self.side).log_delta(self.epsilon), -1e6) - self.target
+        parts = self._parts(log_noise)
+        logs = [
+            chernoff.Chernoff([(pair.facing(side), rounds) for pair, rounds in parts], side).log_delta(self.epsilon) for side in self.sides
+        ]
+        return max(*logs, -1e6) - self.target
 
     def _guess(self):
         """(log noise, slope of log delta against it) where the rough excess is near 0."""

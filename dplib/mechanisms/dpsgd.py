@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from .. import accounting, mixtures
 from .._base import validate as check
 from .._base.validate import Direction
 from ..results import Bracket, UpperBound
+
+Adjacency = Literal["add-remove", "substitution", "zero-out"]
+ADJACENCIES = ("add-remove", "substitution", "zero-out")
+_NEIGHBOURS = ("adjacency", "inserted", "deleted")
 
 
 def _dp_event():
@@ -24,20 +28,39 @@ def _dp_event():
 class _Mechanism:
     """The common interface; subclasses provide `composition`."""
 
-    def composition(self) -> list[tuple[mixtures.Mixture, int]]:
-        """The dominating pair as a list of (Mixture, rounds)."""
+    def __repr__(self):
+        # Which neighbours are meant is said where it is not the default.
+        silent = [field.name for field in fields(self) if field.name in _NEIGHBOURS and getattr(self, field.name) == field.default]
+        told = [f"{field.name}={getattr(self, field.name)!r}" for field in fields(self) if field.name not in silent]
+        return f"{type(self).__name__}({', '.join(told)})"
+
+    def composition(self) -> list[tuple[accounting.Pair, int]]:
+        """The dominating pair as a list of (pair, rounds)."""
         raise TypeError("a mechanism must define its composition")
+
+    def event(self) -> Any:
+        """The run as a `DpEvent` of dp_accounting."""
+        raise TypeError("a mechanism must define its event")
+
+    @property
+    def _groups(self):
+        """(records that only the first dataset holds, that only the second one does)."""
+        return getattr(self, "group_size", 1), 0
+
+    def _facing(self, direction):
+        """The direction of the composition that is this direction of the mechanism."""
+        return check.direction(direction)
 
     def delta(
         self, epsilon: float, direction: Direction = "both", method: accounting.Method = "auto"
     ) -> Bracket | UpperBound:
         """Bracket of the smallest delta at `epsilon` >= 0; `upper` is the guarantee.
 
-        direction : "remove", "add" or "both" (remove, the larger [C-9m]). method : "auto",
+        direction : "remove", "add" or "both" (the larger; remove for one-sided pairs [C-9m]). method : "auto",
         "contour", "lattice", or "renyi" (an UpperBound instead of a Bracket).
         Raises ValueError or TypeError on bad input, NoBracketError where no useful bracket can be computed.
         """
-        return accounting.delta(self.composition(), epsilon, direction, method)
+        return accounting.delta(self.composition(), epsilon, self._facing(direction), method)
 
     def epsilon(
         self, delta: float, direction: Direction = "both", method: accounting.Method = "auto"
@@ -46,10 +69,10 @@ class _Mechanism:
 
         Arguments and errors as for `delta`.
         """
-        return accounting.epsilon(self.composition(), delta, direction, method)
+        return accounting.epsilon(self.composition(), delta, self._facing(direction), method)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PoissonDPSGD(_Mechanism):
     """DP-SGD with Poisson sampling: each record joins each round independently.
 
@@ -58,11 +81,16 @@ class PoissonDPSGD(_Mechanism):
     noise_multiplier : sigma > 0, noise standard deviation over the clip norm.
     sampling_probability : q in [0, 1].
     steps : T >= 1 rounds.
-    group_size : k >= 1 records, added or removed together.
+    group_size : k >= 1 records that differ.
+    adjacency : how they differ: "add-remove", "zero-out" (their gradients become zero; the same numbers [C-4]), or
+        "substitution" (each is replaced by another record).
+    inserted, deleted : instead of a group size, k records that only the first dataset holds and m that only the second
+        one does, not both 0; with adjacency "add-remove". *Remove* is the direction from the first dataset to the second.
 
     Guarantee: T-fold composition of the mixture pair with sensitivity
     Binomial(k, q) dominates every adaptive run [G-3.1], in both directions, and
-    is attained [G-3.3t]: the bracket contains the exact value.
+    is attained [G-3.3t]: the bracket contains the exact value. So does, and is, that of the pair with sensitivities
+    Binomial(k, q) to one side and Binomial(m, q) to the other, m = k for substitution [A-22].
     Domain: sigma 0.01 to 1e6, q 1e-9 to 1, T to 1e9, k to 1e6, delta 1e-300 to 1 - 1e-12, epsilon to 1e4; beyond it an
     answer, or NoBracketError with the next step. Raises ValueError or TypeError on anything else.
     Cost: milliseconds in the median, at most about 1 s in practical settings, 8 s in the domain (`accounting.delta`).
@@ -74,31 +102,64 @@ class PoissonDPSGD(_Mechanism):
     6.4326
     >>> training.delta(epsilon=7.0).upper < 1e-6
     True
+    >>> replaced = PoissonDPSGD(1.0, 0.01, 2000, adjacency="substitution")
+    >>> print(f"{replaced.epsilon(delta=1e-6).upper:.4f}")
+    4.6962
     """
 
     noise_multiplier: float
     sampling_probability: float
     steps: int
     group_size: int = 1
+    adjacency: Adjacency = "add-remove"
+    inserted: int | None = None
+    deleted: int | None = None
 
     def __post_init__(self):
         check.noise_multiplier(self.noise_multiplier)
         check.probability("sampling_probability", self.sampling_probability)
         check.whole("steps", self.steps, at_least=1)
         check.whole("group_size", self.group_size, at_least=1, at_most=10**8)
+        check.choice("adjacency", self.adjacency, ADJACENCIES)
+        if self.inserted is None and self.deleted is None:
+            return
+        for name in ("inserted", "deleted"):
+            check.whole(name, getattr(self, name) or 0, at_least=0, at_most=10**8)
+        if not self.inserted and not self.deleted:
+            raise ValueError("inserted and deleted must not both be 0")
+        if self.group_size != 1:
+            raise ValueError(f"group_size must be left out where inserted or deleted is given; got {self.group_size!r}")
+        if self.adjacency != "add-remove":
+            raise ValueError(f"adjacency must be 'add-remove' where inserted or deleted is given; got {self.adjacency!r}")
 
-    def composition(self) -> list[tuple[mixtures.Mixture, int]]:
-        pair = mixtures.binomial(self.group_size, self.sampling_probability, self.noise_multiplier)
-        return [(pair, int(self.steps))]
+    @property
+    def _groups(self):
+        """(records that only the first dataset holds, that only the second one does)."""
+        if self.inserted is not None or self.deleted is not None:
+            return self.inserted or 0, self.deleted or 0
+        return self.group_size, self.group_size if self.adjacency == "substitution" else 0
+
+    def composition(self) -> list[tuple[accounting.Pair, int]]:
+        # Records that are all on one side make a one-sided pair, whichever side it is: see `_facing`.
+        first, second = self._groups if self._groups[0] else self._groups[::-1]
+        gained = mixtures.binomial(first, self.sampling_probability, self.noise_multiplier)
+        if second == 0 or gained.is_trivial:
+            return [(gained, int(self.steps))]
+        lost = gained if second == first else mixtures.binomial(second, self.sampling_probability, self.noise_multiplier)
+        return [(mixtures.two_sided(gained, lost), int(self.steps))]
+
+    def _facing(self, direction):
+        direction = check.direction(direction)
+        return direction if self._groups[0] else {"remove": "add", "add": "remove"}.get(direction, direction)
 
     def event(self) -> Any:
-        """The run as a `DpEvent` of dp_accounting, of which the group size is no part. Raises ImportError without that package."""
+        """The run as a `DpEvent` of dp_accounting, of which group and adjacency are no part. Raises ImportError without that package."""
         events = _dp_event()
         step = events.PoissonSampledDpEvent(self.sampling_probability, events.GaussianDpEvent(self.noise_multiplier))
         return events.SelfComposedDpEvent(step, int(self.steps))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FixedBatchDPSGD(_Mechanism):
     """DP-SGD with batches of fixed size, drawn without replacement in every round.
 
@@ -109,6 +170,8 @@ class FixedBatchDPSGD(_Mechanism):
     dataset_size : n >= 1, a lower bound on the size of the smaller dataset.
     steps : T >= 1.
     group_size : k >= 1 records, added or removed together.
+    adjacency : "add-remove". Others are refused: a record that is replaced or zeroed out stays in the batch beside others,
+        and no pair that composes is proved here for that [C-4].
 
     Guarantee: T-fold composition of the mixture pair with sensitivity
     2 * Hypergeometric(B, n + k, k) [G-3.3], attained [G-3.3t]. The factor 2: an
@@ -126,6 +189,7 @@ class FixedBatchDPSGD(_Mechanism):
     dataset_size: int
     steps: int
     group_size: int = 1
+    adjacency: Adjacency = "add-remove"
 
     def __post_init__(self):
         check.noise_multiplier(self.noise_multiplier)
@@ -133,8 +197,13 @@ class FixedBatchDPSGD(_Mechanism):
         check.whole("batch_size", self.batch_size, at_least=1, at_most=self.dataset_size)
         check.whole("steps", self.steps, at_least=1)
         check.whole("group_size", self.group_size, at_least=1, at_most=10**6)
+        if check.choice("adjacency", self.adjacency, ADJACENCIES) != "add-remove":
+            raise ValueError(
+                f"adjacency must be 'add-remove' for batches of a fixed size; got {self.adjacency!r}: a record that is replaced or zeroed "
+                "out stays in the batch beside others, and no pair that composes is proved here for that"
+            )
 
-    def composition(self) -> list[tuple[mixtures.Mixture, int]]:
+    def composition(self) -> list[tuple[accounting.Pair, int]]:
         pair = mixtures.hypergeometric(
             self.batch_size, self.dataset_size, self.group_size, self.noise_multiplier
         )
@@ -178,7 +247,7 @@ class LastIterate(_Mechanism):
         check.probability("sampling_probability", self.sampling_probability)
         check.whole("steps", self.steps, at_least=1, at_most=10**8)
 
-    def composition(self) -> list[tuple[mixtures.Mixture, int]]:
+    def composition(self) -> list[tuple[accounting.Pair, int]]:
         steps = int(self.steps)
         sigma = float(self.noise_multiplier) * math.sqrt(steps)
         return [(mixtures.binomial(steps, self.sampling_probability, sigma), 1)]

@@ -6,6 +6,7 @@ mechanism in this book. *Remove* means (P, Q): the record is in the first
 dataset. *Add* means (Q, P).
 
     binomial, hypergeometric, product    the pairs of sampling schemes
+    two_sided                            a pair with mixtures on both sides: substitution, insertions with deletions
     dominates                            whether one pair is worse than another at every epsilon
 """
 
@@ -21,15 +22,18 @@ from .._base import validate as check
 from .._base.log_space import EPS
 from .._base.weights import cut, is_one_sided, large_binomial, log_choose, stride, walk
 from .pair import Mixture
+from .two_sided import TwoSided, two_sided
 from .vector import VectorMixture
 
 __all__ = [
     "Mixture",
+    "TwoSided",
     "VectorMixture",
     "binomial",
     "dominates",
     "hypergeometric",
     "product",
+    "two_sided",
 ]
 
 _THIN_FROM = 2000  # components

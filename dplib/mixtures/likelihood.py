@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .._base.lazy_scipy import special
 from .._base.log_space import EPS, blocks, inverse_log_sum, log_sum, log_sum_exp
 from .._base.validate import Direction
 from ..gaussian import LOG_SQRT_2PI, log_tail_difference
@@ -39,6 +40,19 @@ class Likelihood:
         positive = math.fsum(self.probabilities[1:])
         return math.log1p(-positive) if positive < 0.5 else float(self.log_probabilities[0])
 
+    @property
+    def participation(self) -> float:
+        """Probability of a sensitivity above 0."""
+        return float(self.probabilities[self.shifts > 0].sum())
+
+    def orientation(self, direction: Direction) -> int:
+        """1 where P is the first law of the direction, -1 where the centred Gaussian is."""
+        return 1 if direction == "remove" else -1
+
+    def unmoved(self, direction: Direction) -> tuple[float, float]:
+        """(log of the probability of sensitivity 0 under the first law of the direction, under the second)."""
+        return (self.log_floor, 0.0) if direction == "remove" else (0.0, self.log_floor)
+
     @cached_property
     def variance_bound(self) -> float:
         """Upper bound on sup_u Var(a_J | u), the posterior variance of the shift."""
@@ -51,6 +65,10 @@ class Likelihood:
     def log_ratio_and_slope(self, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """(log(P/Q), its derivative = posterior mean of the shift) at u, shape (n,)."""
         return self._posterior(u, moments=1)
+
+    def steepest(self, u: np.ndarray) -> np.ndarray:
+        """Bounds on the derivative of log(P/Q) between each place and the one before it, u increasing."""
+        return self.log_ratio_and_slope(u)[1]
 
     def log_ratio_error(self, log_ratio: np.ndarray, slope: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Bound on the rounding error of log(P/Q) as computed, elementwise (`log_ratio` of either sign)."""
@@ -72,6 +90,14 @@ class Likelihood:
             terms -= top
             out[rows] = top + np.log(np.exp(terms, out=terms).sum(axis=0))
         return out - LOG_SQRT_2PI
+
+    def log_tails(self, u: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
+        """log of the masses of P and of Q above u (side 1) or below (-1), shape (n,)."""
+        return log_tails_of(self, u, side), special.log_ndtr(-side * u)
+
+    def laws(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """(shifts, probabilities) of P and of Q."""
+        return (self.shifts, self.probabilities), (np.zeros(1), np.ones(1))
 
     def inverse_log_ratio(self, y: np.ndarray) -> np.ndarray:
         """Standardised u with log_ratio(u) = y, shape (n,); -inf where y <= log_floor."""
@@ -158,6 +184,11 @@ class Likelihood:
 
     def _near_parts(self, u):
         return near_parts(self.shifts, self.log_probabilities, self.probabilities, u)
+
+
+def log_tails_of(mixture, u, side):
+    """log of the masses of P above u (side 1) or below (-1), shape (n,); place by place, as the components may be many."""
+    return np.array([log_sum_exp(mixture.log_probabilities + special.log_ndtr(side * (mixture.shifts - x))) for x in u])
 
 
 def variance_bound(a, log_p) -> float:

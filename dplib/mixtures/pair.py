@@ -112,6 +112,11 @@ class Mixture(Likelihood):
         """A single sensitivity: the plain Gaussian mechanism."""
         return len(self.sensitivities) == 1
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether both directions cost the same."""
+        return self.is_gaussian
+
     # -- public functions of the observed value x (in the units of the noise) --
 
     def loss(self, x: ArrayLike) -> float | np.ndarray:

@@ -14,7 +14,6 @@ from dplib import (
     FixedBatchDPSGD,
     LastIterate,
     NoBracketError,
-    PoissonDPSGD,
     accounting,
     contour,
     lattice,
@@ -236,11 +235,10 @@ SENTENCES = {  # what a refusal begins with, and the next step that it names
     "ask, begin",
     [
         (lambda: FixedBatchDPSGD(1.9487e-12, 86, 121, 1).epsilon(6.7e-293), "too little noise"),
-        (lambda: PoissonDPSGD(7.2e-70, 3.3e-8, 2**46, 1489).epsilon(0.99993, "add"), "too little noise"),
         (lambda: LastIterate(5.75e-76, 3.9e-180, 10**8).epsilon(4.6e-307), "too little noise"),
         (lambda: LastIterate(1.35e17, 3.1e-43, 23227).epsilon(5.7e-242, "add"), "beyond the accountants"),
     ],
-    ids=["fixed batches", "Poisson", "last iterate", "rates that no float holds"],
+    ids=["fixed batches", "last iterate", "rates that no float holds"],
 )
 def test_a_refusal_is_one_of_four_sentences(ask, begin):
     """Once: "a number left the range of floats", "the contour needs 4e70 coarse nodes", or "upper must be a finite real number"."""

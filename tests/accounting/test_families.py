@@ -45,8 +45,8 @@ def test_losses_stay_within_their_allowance(noise, rate):
     family = Family(some, [1] * len(some), 1)
     u = np.linspace(-14, 20, 18)
     assert family._tabulates(u)
-    base, loss, slope = family.evaluate(u)
-    base_error, loss_error = family.rounding(u, base, loss, slope)
+    base, loss, (slope,) = family.evaluate(u)
+    base_error, loss_error = family.rounding(u, base, loss, (slope,))
     with mpmath.workdps(40):
         for i in (0, 3, 11):
             for j in range(len(u)):

@@ -174,10 +174,13 @@ def test_masses_below_the_smallest_float_are_bounded():
 def test_just_below_the_largest_loss(mechanism, delta):
     """[A-18] With hardly any noise epsilon in direction add lies just below the largest loss: inside the lattice's bracket."""
     parts = accounting.merged(mechanism.composition())
-    found, lattices = wide.epsilon_below_ceiling(parts, delta, "add"), accounting.epsilon(parts, delta, "add", "lattice")
+    found, lattices = wide.epsilon_below_ceiling(parts, delta), accounting.epsilon(parts, delta, "add", "lattice")
     assert found.lower <= lattices.upper and lattices.lower <= found.upper
     assert found.relative_width < 0.15
-    assert wide.epsilon_below_ceiling(parts, delta, "remove") is None
+    at = 0.9 * found.lower
+    found, lattices = wide.delta_below_ceiling(parts, at), accounting.delta(parts, at, "add", "lattice")
+    assert found.lower <= lattices.upper and lattices.lower <= found.upper and found.lower > 0
+    assert wide.epsilon_below_ceiling([(mixtures.Mixture([1.0, 2.0], [0.5, 0.5], 1.0), 10)], delta) is None
 
 
 def test_hardly_any_noise_is_answered():

@@ -69,7 +69,7 @@ def test_traps(monkeypatch):
 def test_what_is_refused_is_said():
     fixed = e.SampledWithoutReplacementDpEvent(100, 10, e.GaussianDpEvent(1.0))
     accountant = Accountant(dp_accounting.NeighboringRelation.REPLACE_ONE)
-    with pytest.raises(dp_accounting.UnsupportedEventError, match="two sides"):
+    with pytest.raises(dp_accounting.UnsupportedEventError, match="sampled in both datasets"):
         accountant.compose(fixed)
     with pytest.raises(dp_accounting.UnsupportedEventError, match="noise_multiplier must be"):
         accountant.compose(e.GaussianDpEvent(-1.0))

@@ -27,18 +27,18 @@ FIXED = e.SampledWithoutReplacementDpEvent(100, 10, GAUSSIAN)
 
 # Of every class: an example, and under add/remove, zero-out, substitution whether it is certified (c), bounded from above (u), or
 # refused (a word of the reason).
-TWO_SIDES = "two sides"
+TWO_SIDES = "sampled in both datasets"
 CLASSES = {
     e.NoOpDpEvent: (e.NoOpDpEvent(), "c", "c", "c"),
     e.NonPrivateDpEvent: (e.NonPrivateDpEvent(), "infinite", "infinite", "infinite"),
     e.UnsupportedDpEvent: (e.UnsupportedDpEvent(), *["not described"] * 3),
     e.GaussianDpEvent: (GAUSSIAN, "c", "c", "c"),
-    e.ComposedDpEvent: (e.ComposedDpEvent([GAUSSIAN, SAMPLED]), "c", "c", TWO_SIDES),
+    e.ComposedDpEvent: (e.ComposedDpEvent([GAUSSIAN, SAMPLED]), "c", "c", "c"),
     e.SelfComposedDpEvent: (e.SelfComposedDpEvent(GAUSSIAN, 3), "c", "c", "c"),
-    e.PoissonSampledDpEvent: (SAMPLED, "c", "c", TWO_SIDES),
+    e.PoissonSampledDpEvent: (SAMPLED, "c", "c", "c"),
     e.SampledWithoutReplacementDpEvent: (FIXED, "c", TWO_SIDES, TWO_SIDES),
     e.SampledWithReplacementDpEvent: (e.SampledWithReplacementDpEvent(100, 10, GAUSSIAN), *["many times"] * 3),
-    e.MixtureOfGaussiansDpEvent: (e.MixtureOfGaussiansDpEvent(1.5, [0.0, 1.0], [0.9, 0.1]), "c", "c", TWO_SIDES),
+    e.MixtureOfGaussiansDpEvent: (e.MixtureOfGaussiansDpEvent(1.5, [0.0, 1.0], [0.9, 0.1]), "c", "c", "adding and removing"),
     e.SingleEpochTreeAggregationDpEvent: (e.SingleEpochTreeAggregationDpEvent(9.0, [8, 3]), "zero-out only", "c", "zero-out only"),
     e.LaplaceDpEvent: (e.LaplaceDpEvent(2.0), "u", "u", "u"),
     e.DiscreteLaplaceDpEvent: (e.DiscreteLaplaceDpEvent(0.3, 2), "u", "u", "u"),
@@ -64,7 +64,7 @@ def test_each_class_is_certified_bounded_or_refused(kind, place, relation):
     if expected == "c":
         pairs = events.composition(event, relation)
         assert isinstance(events.account(event, relation).epsilon(1e-5), Bracket)
-        assert all(isinstance(pair, mixtures.Mixture) and rounds >= 1 for pair, rounds in pairs)
+        assert all(isinstance(pair, (mixtures.Mixture, mixtures.TwoSided)) and rounds >= 1 for pair, rounds in pairs)
         named = events.composition(event.to_named_tuple(), relation)  # no class of dp_accounting
         assert [(str(pair), rounds) for pair, rounds in named] == [(str(pair), rounds) for pair, rounds in pairs]
         return
@@ -211,24 +211,24 @@ def test_bad_events_are_told_apart_from_refused_ones():
 # --- beside dp_accounting -----------------------------------------------------------------------------
 
 
-def tree(rng, depth=0):
-    """A random tree that dp_accounting's PLD accountant takes, under add/remove."""
+def tree(rng, depth=0, substituted=False):
+    """A random tree that dp_accounting's PLD accountant takes, under add/remove, or without mixtures under substitution."""
     noise, q = math.exp(rng.uniform(0.0, 1.5)), rng.choice([0.01, 0.1, 0.5, 1.0])
     if depth == 4 or rng.random() < 0.2 + 0.1 * depth:
-        return rng.choice([
-            e.NoOpDpEvent(), e.GaussianDpEvent(2 * noise), e.PoissonSampledDpEvent(q, e.GaussianDpEvent(noise)),
-            e.MixtureOfGaussiansDpEvent(2 * noise, [0.0, 0.5, 1.0], [0.8, 0.1, 0.1]),
-        ])  # fmt: skip
+        leaves = [e.NoOpDpEvent(), e.GaussianDpEvent(2 * noise), e.PoissonSampledDpEvent(q, e.GaussianDpEvent(noise))]
+        if not substituted:
+            leaves.append(e.MixtureOfGaussiansDpEvent(2 * noise, [0.0, 0.5, 1.0], [0.8, 0.1, 0.1]))
+        return rng.choice(leaves)
     if rng.random() < 0.4:
-        return e.SelfComposedDpEvent(tree(rng, depth + 1), rng.randint(1, 3))
-    return e.ComposedDpEvent([tree(rng, depth + 1) for _ in range(rng.randint(1, 3))])
+        return e.SelfComposedDpEvent(tree(rng, depth + 1, substituted), rng.randint(1, 3))
+    return e.ComposedDpEvent([tree(rng, depth + 1, substituted) for _ in range(rng.randint(1, 3))])
 
 
-def rounds(event):
-    return sum(count for _, count in events.composition(event))
+def rounds(event, relation="add/remove"):
+    return sum(count for _, count in events.composition(event, relation))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(25))
 def test_random_trees_agree_with_dp_accounting(seed):
     """Their value is rounded up, in each of n rounds by at most one step of their grid: ours is at most theirs, and within n steps."""
     rng, step, compared = random.Random(seed), 5e-3, 0
@@ -239,6 +239,20 @@ def test_random_trees_agree_with_dp_accounting(seed):
         ours = epsilon(event)
         theirs = pld.PLDAccountant(value_discretization_interval=step).compose(event).get_epsilon(1e-5)
         assert ours.lower <= theirs + 1e-9 and theirs <= ours.upper + (rounds(event) + 1) * step
+        compared += 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_trees_of_substituted_records_agree_with_dp_accounting(seed):
+    """[A-22] As before; their grid rounds up both of the losses that it subtracts."""
+    rng, step, compared = random.Random(seed), 5e-3, 0
+    while compared < 10:
+        event = tree(rng, substituted=True)
+        if rounds(event, "substitution") > 40:
+            continue
+        ours = epsilon(event, "substitution")
+        theirs = pld.PLDAccountant(RELATIONS["substitution"], value_discretization_interval=step).compose(event).get_epsilon(1e-5)
+        assert ours.lower <= theirs + 1e-9 and theirs <= ours.upper + (rounds(event, "substitution") + 1) * step
         compared += 1
 
 

@@ -98,8 +98,12 @@ def test_what_does_not_compose_is_refused():
         full.add(LAST, count=2)
     with pytest.raises(ValueError, match="group_size 1 or 1, that of the ledger; got 3"):
         full.add(PoissonDPSGD(1.0, 0.01, 10, 3))
-    with pytest.raises(ValueError, match="two sides"):
-        ledger(RUN, relation="substitution")
+    with pytest.raises(ValueError, match="sampled in both datasets"):
+        ledger(FixedBatchDPSGD(2.0, 10, 100, 5), relation="substitution")
+    with pytest.raises(ValueError, match="adjacency 'add-remove', the relation of the ledger; got 'substitution'"):
+        full.add(PoissonDPSGD(1.0, 0.01, 10, adjacency="substitution"))
+    with pytest.raises(ValueError, match="leave inserted and deleted out"):
+        full.add(PoissonDPSGD(1.0, 0.01, 10, inserted=1))
     with pytest.raises(ValueError, match="not a group of 2"):
         ledger(LAST, group_size=2)
     for wrong, error, reason in [

@@ -53,6 +53,7 @@ _INFINITE = _of("test_lattice.py", "test_infinite_losses_of_all_rounds_count_in_
 _NEAR_ONE = _of("test_gaussian.py", "test_epsilon_where_delta_is_near_one")
 _MISS = _of("test_contour.py", "test_epsilon_near_certainty")
 _WINDOW = _of("test_contour.py", "test_mass_outside_the_window_is_covered")
+_TWO_SIDED = _of("test_two_sided.py", "test_values_of_another_computation_are_met")
 _STATED = _of("test_stated_errors.py", "test_brackets_cover_the_error_that_a_mixture_states")
 _WIDE = _of("test_conditional.py", "test_wide_groups_of_ages_cost_more")
 _AGES = _of("test_conditional.py", "test_groups_bound_all_inner_products")
@@ -86,7 +87,7 @@ DANGEROUS = [
     Mutant("repeated rounds counted once", "accounting", "merged", {"BinOp Add": "rounds"}, _SPLITTING),
     Mutant("a plain Gaussian's rounds forgotten", "accounting", "_gaussian_mu", {"BinOp Mult": "_.right"}, _of(PROPERTIES, "test_any_poisson_setting_is_answered_or_refused", "test_a_gaussian_part_is_the_same_in_pieces") + ("test_accounting.py",)),
     Mutant("delta rounded down", "accounting/floats", "outward_exp", {"Call nextafter#2": "_.args[0] * (1 - 1e-9)"}, _of("test_mechanisms.py", "test_sampling_everything_is_the_plain_gaussian")),
-    Mutant("one round: bracket below", "accounting/one_round", "epsilon", {"BinOp Add#6": "loss * (1 - 1e-9)"}, ("test_accounting.py", "test_statements.py")),
+    Mutant("one round: bracket below", "accounting/one_round", "epsilon", {"BinOp Add#7": "loss * (1 - 1e-9)"}, ("test_accounting.py", "test_statements.py")),
     Mutant("total variation of one round for all", "accounting", "_total_variation", {"BinOp Mult#1": "_.right"}, _of(PROPERTIES, "test_epsilon_is_positive_where_delta_at_zero_is_larger")),
     Mutant("largest loss of one round for all", "accounting", "_is_beyond", {"BinOp Mult#2": "_.right"}, _AGREE + ("test_accounting.py",)),
     # The contour.
@@ -101,6 +102,12 @@ DANGEROUS = [
     Mutant("contour: tail of the frequencies dropped", "accounting/contour", "_Integral._frequency_tail", {"BinOp Div#6": "0.0"}, _of("test_contour.py", "test_the_bound_on_high_frequencies_covers_them")),
     Mutant("contour: upper end not certified", "accounting/contour", "bracket_epsilon", {"Compare LtE#1": "True"}, _ENDS),
     Mutant("contour: certified by the lower bound", "accounting/contour", "bracket_epsilon", {"Constant 2#1": "0"}, _ENDS),
+    # Mixtures on both sides.
+    Mutant("two-sided: the other side's factor of the weights", "accounting/two_sided_nodes", "TwoSidedFamily.evaluate", {"BinOp Sub": "_.left + _.right"}, _TWO_SIDED),
+    Mutant("two-sided: both directions are the first", "accounting", "sides", {"IfExp": "_.body"}, _of("test_two_sided.py", "test_add_is_the_mirror_image")),
+    Mutant("two-sided: insertions and deletions exchanged", "mixtures/two_sided", "TwoSided.facing", {"Compare Eq": "direction == 'add'"}, _TWO_SIDED),
+    Mutant("two-sided: the smaller direction", "accounting", "_larger", {"Name max#1": "min"}, _of("test_two_sided.py", "test_add_is_the_mirror_image")),
+    Mutant("two-sided: Renyi at a neighbouring order", "accounting/two_sided_nodes", "TwoSidedMoments.__call__", {"BinOp Sub#1": "0.99 * _"}, _of("test_two_sided.py", "test_renyi_divergences_by_quadrature")),
     # Near delta = 1.
     Mutant("miss: a Gaussian by the digits of delta", "gaussian", "epsilon", {"Compare Gt": "False"}, _NEAR_ONE),
     Mutant("miss: a Gaussian without its second term", "gaussian", "_log_miss", {"Call logaddexp": "_.args[0]"}, _NEAR_ONE),
@@ -124,7 +131,7 @@ DANGEROUS = [
     Mutant("lattice: chords without the far end", "accounting/lattice_round", "Law._integrate", {"AugAssign Add#5": "pass"}, _LAWS),
     Mutant("lattice: lower law without its repair", "accounting/lattice_round", "repair", {"Tuple#3": "(_.elts[1], _.elts[0])"}, _LAWS),
     Mutant("lattice: high losses above the window kept in the lower law", "accounting/lattice_round", "Law.lower", {"Attribute floor": "math.ceil"}, _of(PROPERTIES, "test_what_lies_above_the_window_counts_as_its_end_in_the_lower_law")),
-    Mutant("lattice: remove and add swapped", "accounting/lattice_round", "Step.__init__", {"IfExp#1": "-1 if _.test else 1"}, _AGREE),
+    Mutant("lattice: remove and add swapped", "accounting/lattice_round", "Step.__init__", {"Call orientation": "-_"}, _AGREE),
     Mutant("lattice: ends exchanged", "accounting/lattice", "side_epsilon", {"UnaryOp UAdd": "-1"}, ("test_lattice.py",)),
     Mutant("lattice: upper end from the lower law", "accounting/lattice", "_log_delta_by", {"Call log_bound#2": "lower.log_bound(epsilon) + 1e-12"}, ("test_lattice.py", *_AGREE)),
     Mutant("lattice: wrong end of the last interval", "accounting/lattice", "_crossing", {"IfExp#3": "low"}, ("test_lattice.py",)),
@@ -135,7 +142,7 @@ DANGEROUS = [
     Mutant("Renyi: the smaller direction", "accounting/renyi", "composition_curve", {"Name max#1": "min"}, ("test_renyi.py",)),
     Mutant("Renyi: conversion too generous", "accounting/renyi", "_conversion", {"UnaryOp USub": "-2 * s", "Call log1p#2": "2 * _"}, ("test_renyi.py", *_RENYI)),
     Mutant("Renyi: order instead of order - 1", "accounting/renyi", "to_epsilon", {"BinOp Sub#2": "order"}, ("test_renyi.py",)),
-    Mutant("Renyi: remove and add swapped", "accounting/renyi", "composition_curve", {"Constant 1#1": "-_", "UnaryOp USub#1": "1"}, _RENYI),
+    Mutant("Renyi: remove and add swapped", "accounting/renyi", "facing_curve", {"IfExp#2": "-1 if _.test else 1"}, _RENYI),
     # MMCC.
     Mutant("MMCC: entries rounded down", "conditional", "_Build.up", {"Attribute ceil": "np.floor"}, _of("test_matrix_mechanism.py", "test_rounding_entries_as_the_source_does_costs_something")),
     Mutant("MMCC: truncation forgotten", "conditional", "_Build.rows", {"Call float": "0.0"}, ("test_conditional.py",)),
@@ -202,7 +209,7 @@ DANGEROUS = [
     Mutant("Renyi: directions of one round swapped", "accounting/renyi_moments", "_Integral.__init__", {"IfExp": "-s if _.test else 1 + s"}, ("test_renyi.py",)),
     # Noise for a target.
     Mutant("calibration: the unsafe side", "mechanisms/search", "smallest", {"Name high#7": "low"}, ("test_calibrate.py",)),
-    Mutant("calibration: lower end meets the target", "mechanisms/calibration", "_Solver.excess", {"Attribute upper#4": "_.value.lower"}, _of("test_calibrate.py", "test_a_wide_bracket_costs_noise")),
+    Mutant("calibration: lower end meets the target", "mechanisms/calibration", "_Solver._side_excess", {"Attribute upper#4": "_.value.lower"}, _of("test_calibrate.py", "test_a_wide_bracket_costs_noise")),
     Mutant("calibration: effective noise of another rate", "mechanisms/calibration", "effective_noise", {"Subscript#11": "_.value"}, ("test_calibrate.py",)),
     Mutant("one step: sampling forgotten in epsilon", "lessons/one_step", "_unsampled", {"Name q#3": "_ ** 2"}, ("test_one_step.py",)),
     Mutant("one step: sampling counted twice", "lessons/one_step", "delta", {"Name q#4": "_ * _"}, ("test_one_step.py",)),

@@ -1,0 +1,92 @@
+"""How much work method="auto" puts into an answer, and which of the answers stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..results import Bracket, NoBracketError
+from . import lattice
+
+LOG_PRACTICAL = -40.0  # log of a delta below which brackets are as narrow as a glance makes them
+# Up to this many rounds, or expected participations, the contour is given less work: it often does not close.
+_FEW_ROUNDS, _RARE = 30, 8.0
+# Relative widths that the lattice aims at: first and last, and where the first was far off.
+_GLANCE, _SECOND = 1e-3, 2e-4
+_TRIES = (35_000, 500_000), (60_000, 400_000), (lattice.MOST_CELLS, lattice.MOST_POINTS)  # cells of a round, points of the sum
+
+
+@dataclass(frozen=True)
+class Work:
+    """What each accountant may spend, as arguments of its functions; seconds, where nothing is said."""
+
+    contour: tuple = ()
+    lattice: tuple = ()  # (cells, points) of each try
+
+
+def work_for(parts, log_delta):
+    """What method="auto" asks of each: a tenth of a second, less where little can come of it. log_delta : roughly."""
+    hopeful = log_delta > LOG_PRACTICAL and not _is_rare(parts)
+    return Work((4_000_000 if hopeful else 1_000_000,), _TRIES)
+
+
+def by_tries(ask, tries, tolerance, width, practical):
+    """The lattice at a glance; then on a fine grid with that as a guess, and once more where it is still wide.
+
+    ask(aim, cells, points, guess) : a Bracket, in which the truth lies every time. tries : (cells, points) of each.
+    width : function of a bracket. practical : function of a bracket or None, whether a finer one is worth its time.
+    """
+    found = None
+    for aim, (cells, points) in zip((_GLANCE, tolerance, _GLANCE), tries):
+        if found is not None:
+            last = width(found)
+            if last <= tolerance or (aim == _GLANCE and last <= _GLANCE):
+                break
+            # A finer grid helps more than a longer window where the grid was too coarse.
+            aim = aim if last <= _GLANCE else max(aim, _SECOND)
+        try:
+            bracket = ask(max(aim, tolerance), cells, points, found and found.upper)
+        except NoBracketError:
+            if found is None and aim == tolerance:
+                raise
+            if not practical(found):
+                break
+            continue
+        if found is not None:
+            lower, upper = max(bracket.lower, found.lower), min(bracket.upper, found.upper)
+            if lower > upper:
+                raise AssertionError(f"two grids contradict each other: {found!r} and {bracket!r}")
+            bracket = Bracket(lower, upper, bracket.method)
+        found = bracket
+        if not practical(found):
+            break
+    if found is None:
+        raise NoBracketError("the lattice found no bracket within its budget")
+    return found
+
+
+def choose(routes, width, narrow):
+    """The first bracket that is narrow, else the narrowest."""
+    found, reasons = [], []
+    for route in routes:
+        try:
+            found.append(route())
+        except (NoBracketError, ValueError) as error:
+            # ValueError: a logarithm of what is not positive any more, and the like.
+            reasons.append(str(error) if isinstance(error, NoBracketError) else f"{route.__name__} failed ({error})")
+            continue
+        if narrow(found[-1]):
+            break
+    if not found:
+        raise NoBracketError("no accountant's bound closes here: " + "; ".join(reasons))
+    return min(found, key=width)
+
+
+def _is_rare(parts):
+    """Whether the rounds are few, or sample the records rarely."""
+    rounds = sum(count for _, count in parts)
+    return rounds > 1 and (rounds <= _FEW_ROUNDS or participations(parts) <= _RARE)
+
+
+def participations(parts):
+    """Expected number of rounds with a sensitivity above 0."""
+    return sum(count * pair.participation for pair, count in parts)
