@@ -43,7 +43,10 @@ def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
     >>> print(f"{dplib.compose([warm_up, main_part]).epsilon(delta=1e-6).upper:.4f}")
     2.9585
     """
-    phases = tuple(mechanisms)
+    try:
+        phases = tuple(mechanisms)
+    except TypeError:
+        raise TypeError(f"mechanisms must be a list of mechanisms; got {mechanisms!r}") from None
     if not phases:
         raise ValueError("mechanisms must not be empty")
     for phase in phases:

@@ -5,6 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from property_cases import examples
 
 from dplib import accounting, mixtures
 
@@ -30,7 +33,8 @@ def in_the_plane(gained, lost, weights):
     return [density(np.array(modes), w, PLANE) for modes, w in zip((gained, lost), weights)]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@given(seed=st.integers(0, 2**32 - 1))
+@examples(8)
 def test_larger_inner_products_within_and_smaller_across_dominate(seed):
     """[A-21] Random modes in the plane: each side's are turned towards its own axis and lengthened, the axes apart from each other."""
     rng = np.random.default_rng(seed)
@@ -66,8 +70,8 @@ def run(own, others, q):
     return np.array([drawn @ vectors for drawn, _ in found]), np.array([weight for _, weight in found])
 
 
-@pytest.mark.parametrize("k, m, q", [(1, 1, 0.3), (2, 1, 0.2), (1, 2, 0.5)])
-@pytest.mark.parametrize("seed", range(3))
+@given(k=st.integers(1, 2), m=st.integers(1, 2), q=st.floats(0.05, 0.7), seed=st.integers(0, 2**32 - 1))
+@examples(9)
 def test_insertions_and_deletions_are_dominated(k, m, q, seed):
     """[A-22] Random gradients in the unit disc, two other records beside them, all coins enumerated: below the scalar pair, both orders."""
     rng = np.random.default_rng(seed)
