@@ -148,8 +148,13 @@ class Step:
             if len(edges) > 1:
                 right = edges[1:]
                 knot = np.minimum(np.searchsorted(coarse, right), len(coarse) - 1)
+                steep = mean[knot]
+                if isinstance(self.mixture, TwoSided):  # steeper to the left, too: all cells that a panel touches
+                    leftmost = np.minimum(np.maximum(np.searchsorted(coarse, edges[:-1], side="right"), 1), knot)
+                    for back in range(1, int((knot - leftmost).max()) + 1):
+                        steep = np.maximum(steep, mean[np.maximum(knot - back, leftmost)])
                 sizes = np.maximum(np.abs(edges[:-1]), np.abs(right))
-                yield edges, 1 + sizes + mean[knot] + bend
+                yield edges, 1 + sizes + steep + bend
                 start = end
 
     def weighted_nodes(self, h, offset, c):

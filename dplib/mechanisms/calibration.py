@@ -153,6 +153,8 @@ class _Solver:
         self.delta, self.target = delta, math.log(delta)
         self.blur = 0.0  # width of the last bracket of log delta
         parts = accounting.merged(mechanism.composition())
+        # The direction of the pairs: the other one where records are only deleted.
+        direction = mechanism._facing(direction)
         self.sides = accounting.sides(parts, direction)
         # Without noise the loss is infinite wherever the sensitivities differ: both laws meet only where all of them are 0.
         def without_noise(side):
@@ -165,7 +167,7 @@ class _Solver:
         if method == "renyi":
             # The add direction's loss has a limit, at every order the same; remove's has none.
             no_noise = not parts or (
-                direction == "add" and renyi.to_delta(lambda order: -log_floor, epsilon).upper <= delta
+                direction == "add" and log_floor > -math.inf and renyi.to_delta(lambda order: -log_floor, epsilon).upper <= delta
             )
         if no_noise:
             raise _no_noise(epsilon, delta)

@@ -108,7 +108,8 @@ def _thinned(weights, unit, sigma, long=False):
     kept = slice(int(np.argmax(logs)) % m, None, m)
     one_sided = is_one_sided(support, logs, gap)
     longer = partial(_thinned, weights, unit, sigma, long=True) if one_sided and not long else None
-    return Mixture._from_logs(sigma, unit * support[kept], logs[kept], error + 2 * thinning, one_sided, longer)
+    cut_below = bool(support[0] > 0)
+    return Mixture._from_logs(sigma, unit * support[kept], logs[kept], error + 2 * thinning, one_sided, longer, cut_below)
 
 
 def product(

@@ -26,6 +26,7 @@ class Likelihood:
     log_probabilities: np.ndarray
     log_probability_error: float
     one_sided: bool
+    cut_below: bool
 
     @property
     def is_trivial(self) -> bool:

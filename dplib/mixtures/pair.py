@@ -47,13 +47,13 @@ class Mixture(Likelihood):
             self._set(sigma, s, np.log(p), log_probability_error=4 * EPS)
 
     @classmethod
-    def _from_logs(cls, sigma, sensitivities, log_probabilities, error, one_sided=False, longer=None):
+    def _from_logs(cls, sigma, sensitivities, log_probabilities, error, one_sided=False, longer=None, cut_below=False):
         """Constructor for weights known in logs (a binomial tail can underflow)."""
         mixture = object.__new__(cls)
-        mixture._set(sigma, np.asarray(sensitivities, float), log_probabilities, error, one_sided, longer)
+        mixture._set(sigma, np.asarray(sensitivities, float), log_probabilities, error, one_sided, longer, cut_below)
         return mixture
 
-    def _set(self, sigma, s, log_p, log_probability_error, one_sided=False, longer=None):
+    def _set(self, sigma, s, log_p, log_probability_error, one_sided=False, longer=None, cut_below=False):
         values, merged = _merged(s, log_p)
         for name, value in (
             ("sensitivities", values),
@@ -67,6 +67,8 @@ class Mixture(Likelihood):
             ("one_sided", one_sided),
             # Makes the mixture with them.
             ("_longer", longer),
+            # Whether there are smaller sensitivities, with probabilities below e^-1500, which are left out.
+            ("cut_below", cut_below),
         ):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)

@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 from .._base import validate as check
 from .._base.log_space import EPS
 from .._base.validate import Direction
+from ..results import NoBracketError
 from .likelihood import log_tails_of
 from .pair import Mixture, _like
 
 _KNOTS = 1500  # of the table that starts an inverse
+_BEYOND, _NOTHING = 40.0, 60.0  # the last shift, where less than e^-800 of P is left; minus the log of a term that counts for nothing
 
 
 class TwoSided:
@@ -68,9 +70,20 @@ class TwoSided:
         return TwoSided(self.lost, self.gained)
 
     def facing(self, direction: Direction) -> TwoSided:
-        """The pair whose *remove* is this direction, with the components that it sees: as `Mixture.facing`."""
+        """The pair whose *remove* is this direction, with the components that it sees: as `Mixture.facing`.
+
+        Raises NoBracketError where what is left out of groups above 20,000 records decides the loss.
+        """
         pair = self if direction == "remove" else self.swapped
         reference = pair.lost.facing("add")
+        if reference.cut_below:
+            # The least sensitivities of Q, where P is furthest from them: the terms are concave in the sensitivity.
+            terms = reference.log_probabilities - reference.shifts * (pair.gained.shifts[-1] + _BEYOND + reference.shifts / 2)
+            if terms[0] > terms.max() - _NOTHING:
+                raise NoBracketError(
+                    f"no bracket with noise {self.noise_multiplier:g}: a loss of one round above 1000, from sensitivities with "
+                    "probabilities below e^-1500, which are left out of groups above 20,000 records"
+                )
         return pair if reference is pair.lost else TwoSided(pair.gained, reference)
 
     def orientation(self, direction: Direction) -> int:

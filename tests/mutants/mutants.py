@@ -106,6 +106,8 @@ DANGEROUS = [
     Mutant("two-sided: the other side's factor of the weights", "accounting/two_sided_nodes", "TwoSidedFamily.evaluate", {"BinOp Sub": "_.left + _.right"}, _TWO_SIDED),
     Mutant("two-sided: both directions are the first", "accounting", "sides", {"IfExp": "_.body"}, _of("test_two_sided.py", "test_add_is_the_mirror_image")),
     Mutant("two-sided: insertions and deletions exchanged", "mixtures/two_sided", "TwoSided.facing", {"Compare Eq": "direction == 'add'"}, _TWO_SIDED),
+    Mutant("two-sided: noise of the other direction for deleted records", "mechanisms/calibration", "_Solver.__init__", {"Call _facing": "direction"}, _of("test_two_sided.py", "test_calibration_for_deleted_records_faces_their_direction")),
+    Mutant("two-sided: what is left out of large groups forgotten", "mixtures/two_sided", "TwoSided.facing", {"Attribute cut_below": "False"}, _of("test_two_sided.py", "test_what_is_left_out_of_large_groups_is_not_forgotten")),
     Mutant("two-sided: the smaller direction", "accounting", "_larger", {"Name max#1": "min"}, _of("test_two_sided.py", "test_add_is_the_mirror_image")),
     Mutant("two-sided: Renyi at a neighbouring order", "accounting/two_sided_nodes", "TwoSidedMoments.__call__", {"BinOp Sub#1": "0.99 * _"}, _of("test_two_sided.py", "test_renyi_divergences_by_quadrature")),
     # Near delta = 1.
