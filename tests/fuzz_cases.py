@@ -204,6 +204,8 @@ _MADE = {
     "mechanisms.BallsInBins": {"encoder": made(lambda rng: matrices.optimal_counting(12, bands=int(rng.integers(1, 13))))},
     "mechanisms.compose": {"mechanisms": made(lambda rng: [mechanism(rng) for _ in range(rng.integers(1, 4))])},
     "mixtures.TwoSided": dict.fromkeys(("gained", "lost"), made(lambda rng: mixture(rng, 1.0))),
+    "mixtures.Folded": {"mixture": made(lambda rng: mixtures.Mixture([0.0, 2.0], [1 - (q := float(rng.uniform(0.001, 0.9))), q], 1.0))},
+    "mixtures.DisjointUnion": {"pieces": made(lambda rng: [(0.25, mixture(rng, 1.0)), (0.75, mixture(rng, 1.0))])},
     "mixtures.two_sided": dict.fromkeys(("gained", "lost"), made(lambda rng: mixture(rng, 1.0))),
     "mixtures.dominates": dict.fromkeys(("upper", "lower"), made(lambda rng: mixture(rng, 1.0))),
     "renyi.compose": {"parts": made(lambda rng: [(curve(rng), int(rng.integers(1, 1000))) for _ in range(2)])},

@@ -1,9 +1,9 @@
 """One entry to all accountants: certified brackets of delta and epsilon.
 
-A composition is a pair, `Mixture` or `TwoSided`, or a list of (pair, rounds). One round has a
+A composition is a pair, `Mixture`, `TwoSided` or `DisjointUnion`, or a list of (pair, rounds). One round has a
 closed form, plain Gaussians compose to one Gaussian; everything else goes to the
 contour integral, whose bracket is the narrowest, and to the lattice where the
-contour's bound does not close. Where none of them closes, the answer is Chernoff's bound with
+contour's bound does not close, or where a pair is in pieces. Where none of them closes, the answer is Chernoff's bound with
 0 below it, or what is within a rounding of 1: wide, and proved at both ends.
 Renyi accounting, an upper bound only, is there on request and never chosen.
 """
@@ -22,15 +22,16 @@ from .._base.lazy_scipy import special
 from .._base.log_space import EPS
 from .._base.validate import Direction
 from ..gaussian import TAIL_ERROR
-from ..mixtures import Mixture, TwoSided
+from ..mixtures import DisjointUnion, Mixture, TwoSided
 from ..results import Bracket, NoBracketError, UpperBound
 from . import chernoff, contour, lattice, one_round, renyi, wide
 from .floats import outward_exp
-from .tries import LOG_PRACTICAL, Work, by_tries, choose, participations, work_for
+from .tries import LOG_PRACTICAL, Work, by_tries, choose, in_pieces, participations, work_for
 
 Method = Literal["auto", "contour", "lattice", "renyi"]
 METHODS = ("auto", "contour", "lattice", "renyi")
-Pair = Mixture | TwoSided
+PAIRS = (Mixture, TwoSided, DisjointUnion)
+Pair = Mixture | TwoSided | DisjointUnion
 Composition = Pair | Iterable[tuple[Pair, int]]
 Parts = list[tuple[Pair, int]]  # of a checked composition: no pair is trivial, none stands twice
 # The contour's answer stands when it is this narrow; else the lattice is asked too.
@@ -51,7 +52,7 @@ def delta(
 
     Parameters
     ----------
-    composition : a pair, or list of (pair, rounds) with rounds >= 1; pairs are `Mixture`s or `TwoSided`.
+    composition : a pair, or list of (pair, rounds) with rounds >= 1; pairs are `Mixture`, `TwoSided` or `DisjointUnion`.
     epsilon : at least 0.
     direction : "remove", "add", or "both": remove, the larger of the two [C-9m]; with mixtures on both sides the larger
         of two that are computed, unless they are mirror images.
@@ -135,7 +136,7 @@ def sides(parts: Parts, direction: Direction) -> list[Direction]:
     """
     if direction != "both":
         return [direction]
-    one_sided = all(isinstance(pair, Mixture) for pair, _ in parts)
+    one_sided = all(isinstance(pair, Mixture) or getattr(pair, "remove_is_larger", False) for pair, _ in parts)
     return ["remove"] if one_sided or all(pair.is_symmetric for pair, _ in parts) else ["remove", "add"]
 
 
@@ -164,7 +165,7 @@ def _answer(ask, parts, side, method, delta=None):
         try:
             facing = _facing(parts, side)
         except NoBracketError:
-            if any(isinstance(pair, TwoSided) for pair, _ in parts):
+            if not all(isinstance(pair, Mixture) for pair, _ in parts):
                 raise
             # [C-9m] What add costs is at most what remove costs.
             found = ask(parts, "remove")
@@ -211,13 +212,15 @@ def check_request(direction: Direction, method: Method, **target: float) -> floa
 
 
 def _prepare(composition, direction, method, **target):
-    value = check_request(direction, method, **target)
-    return merged(composition), value
+    value, parts = check_request(direction, method, **target), merged(composition)
+    if method not in ("auto", "lattice") and in_pieces(parts):
+        raise ValueError(f"method must be 'auto' or 'lattice' for a pair in pieces (a DisjointUnion); got {method!r}")
+    return parts, value
 
 
 def merged(composition: Composition) -> Parts:
     """The composition as a list of (pair, rounds): checked, trivial pairs dropped, repeats joined."""
-    if isinstance(composition, (Mixture, TwoSided)):
+    if isinstance(composition, PAIRS):
         composition = [(composition, 1)]
     try:
         pairs = [(mixture, rounds) for mixture, rounds in composition]
@@ -229,8 +232,8 @@ def merged(composition: Composition) -> Parts:
         raise ValueError("composition must not be empty")
     rounds_of: dict[Pair, int] = {}
     for mixture, rounds in pairs:
-        if not isinstance(mixture, (Mixture, TwoSided)):
-            raise TypeError(f"composition must hold Mixture objects, or TwoSided ones; got {mixture!r}")
+        if not isinstance(mixture, PAIRS):
+            raise TypeError(f"composition must hold Mixture objects, TwoSided or DisjointUnion ones; got {mixture!r}")
         rounds = check.whole("rounds", rounds, at_least=1)
         if not mixture.is_trivial:
             rounds_of[mixture] = rounds_of.get(mixture, 0) + rounds
@@ -245,6 +248,12 @@ def _total_variation(parts):
         for shifts, probabilities in pair.laws()  # both laws against the centred Gaussian
     ]
     return math.fsum(rows) * (1 + 1e-12)
+
+
+def _single(parts):
+    """The pair of which one round is asked for, where that has a closed form; else None."""
+    [(pair, rounds), *others] = parts
+    return pair if rounds == 1 and not others and not isinstance(pair, DisjointUnion) else None
 
 
 def _gaussian_mu(parts):
@@ -290,17 +299,13 @@ def side_delta(
 
 def _needs_accountants(parts, epsilon, direction):
     """Whether delta has no closed form."""
-    closed = not parts or _gaussian_mu(parts) is not None or (_is_one_round(parts) and isinstance(parts[0][0], Mixture))
+    closed = not parts or _gaussian_mu(parts) is not None or isinstance(_single(parts), Mixture)
     return not (closed or _is_beyond(parts, epsilon, direction))
 
 
 def _is_beyond(parts, epsilon, direction):
     """Whether no loss reaches epsilon: the add loss is at most -log p_0 in every round (-inf floors give +inf)."""
     return direction == "add" and epsilon >= -sum(rounds * m.log_floor for m, rounds in parts) * (1 + 8 * EPS)
-
-
-def _is_one_round(parts):
-    return len(parts) == 1 and parts[0][1] == 1
 
 
 def _rough_log_delta(parts, epsilon, direction):
@@ -326,11 +331,11 @@ def side_log_delta(
         return Bracket(value - pad, min(value + pad, 0.0), "closed form")
     if _is_beyond(parts, epsilon, direction):
         return None
-    if _is_one_round(parts):
+    if (pair := _single(parts)) is not None:
         try:
-            return one_round.log_delta(parts[0][0], epsilon, direction)
+            return one_round.log_delta(pair, epsilon, direction)
         except NoBracketError:
-            if isinstance(parts[0][0], Mixture):
+            if isinstance(pair, Mixture):
                 raise
 
     if work is None:
@@ -364,11 +369,11 @@ def _side_epsilon(parts, delta, direction, method, tolerance):
             return Bracket(0.0, 0.0, "closed form")
         pad = 1e-12 * value + mu * (TAIL_ERROR * (1 - math.log(min(delta, 1 - delta))) + 4 * EPS * mu)
         return Bracket(max(value - pad, 0.0), value + pad, "closed form")
-    if _is_one_round(parts):
+    if (pair := _single(parts)) is not None:
         try:
-            return one_round.epsilon(parts[0][0], delta, direction)
+            return one_round.epsilon(pair, delta, direction)
         except NoBracketError:
-            if isinstance(parts[0][0], Mixture):
+            if isinstance(pair, Mixture):
                 raise
     if _total_variation(parts) <= delta:
         return Bracket(0.0, 0.0, "closed form")
@@ -413,6 +418,8 @@ def _routes(parts, method, by_contour, by_lattice):
     """The accountants to ask, in order."""
     if method != "auto":
         return [by_lattice if method == "lattice" else by_contour]
+    if in_pieces(parts):
+        return [by_lattice]
     if sum(rounds for _, rounds in parts) <= _HANDFUL or participations(parts) <= _HARDLY_ANY:
         # A few rounds, or rare ones: the contour would close late, or not at all.
         return [by_lattice, by_contour]

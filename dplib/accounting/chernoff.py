@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from .._base.lazy_scipy import optimize
-from ..mixtures import TwoSided
+from ..mixtures import DisjointUnion, TwoSided
+from ..results import NoBracketError
 from .contour_nodes import STRIP_CAP, Coarse, Family
 from .floats import inside_floats
 from .two_sided_nodes import TwoSidedFamily
@@ -91,6 +92,8 @@ class Composition:
     def __init__(self, composition, direction):
         if not composition:
             raise ValueError("composition must not be empty")
+        if any(isinstance(pair, DisjointUnion) for pair, _ in composition):
+            raise NoBracketError("the loss of a pair in pieces has jumps: it is the lattice's")
         sign = 1 if direction == "remove" else -1
         self.families = _families(composition, sign)
         self.coarse = Coarse(self.families)

@@ -35,7 +35,8 @@ from ..results import Bracket, NoBracketError
 from .chernoff import log_kernel, saddle
 from .floats import inside_floats
 from .lattice_composition import MOST_POINTS, Sum, TooLong, best_alias
-from .lattice_round import Law, Step
+from .lattice_pieces import step_of
+from .lattice_round import Law
 
 MOST_CELLS = 550_000
 _MOST_ENTRIES = 1.5e8  # cells times components of one law: about a second
@@ -61,7 +62,7 @@ class _Losses:
 
     def __init__(self, parts, direction, target, margin, epsilon):
         self.split, self._end_moments = None, {}
-        self.steps = [Step(m, rounds, direction, target, margin) for m, rounds in parts]
+        self.steps = [step_of(m, rounds, direction, target, margin) for m, rounds in parts]
         if direction == "add" and all(math.isfinite(m.log_floor) for m, _ in parts):
             # No sum of losses reaches epsilon where one is below what all the others' maxima leave to it.
             total = -sum(rounds * m.log_floor for m, rounds in parts)
@@ -153,7 +154,7 @@ class _Solver:
             if epsilon is None or guess is not None or self.losses.split is None or self.rough_log_delta > self.level - 3:
                 break
             self._cut(parts, direction, self.rough_log_delta)
-        components = max(len(m.shifts) for m, _ in parts)
+        components = max(s.components for s in self.losses.steps)
         self.cells, self.points = int(min(cells, 5e6 / min(components, 40), _MOST_ENTRIES / components)), points
 
     def _cut(self, parts, direction, known):
@@ -233,9 +234,7 @@ class _Solver:
             math.sqrt(8 * aim / (self.c * (1 + self.c) * rounds))
         )
         # The lower law needs cells well inside the bulk of the loss, or the bulk in one cell.
-        bulk = min(
-            float(np.ptp(s.mixture.log_ratio(np.array([-1.0, 1.0])))) for s in self.losses.steps
-        )
+        bulk = min(s.bulk for s in self.losses.steps)
         self.finest = self.losses.reach / self.cells
         # Where a guess was known, a coarser grid has been tried before.
         first = self.finest if self.guessed else 4 * self.finest

@@ -379,5 +379,5 @@ def rounding(law, size):
     stages = max(math.log2(size), 24.0 if size > _FOLD else 0.0)
     return (
         EPS * (80 + 8 * stages + 4 * law.exponent + 8 * law.c * exponent + 24 * law.c * law.step.reach)
-        + law.step.mixture.log_probability_error
+        + law.step.log_probability_error
     )

@@ -88,6 +88,31 @@ class Step:
                 self.log_low_tail = -math.inf
 
     @property
+    def pieces(self):
+        """(log of its weight, Step) of every piece: this one is whole."""
+        return [(0.0, self)]
+
+    @property
+    def components(self):
+        """How many terms a loss is summed from."""
+        return len(self.mixture.shifts)
+
+    @property
+    def bulk(self):
+        """How far the loss moves over the bulk of the noise."""
+        return float(np.ptp(self.mixture.log_ratio(np.array([-1.0, 1.0]))))
+
+    @property
+    def log_probability_error(self):
+        """Of the weights of the mixture."""
+        return self.mixture.log_probability_error
+
+    @property
+    def ceiling(self):
+        """No loss is above it; inf where there is no such loss."""
+        return -self.mixture.log_floor * (1 + 4 * EPS) if self.sign < 0 else math.inf
+
+    @property
     def reach(self):
         """The largest |loss| of the window, at most 1: small losses are summed with less rounding."""
         return min(1.0, max(abs(self.low), abs(self.high)))
@@ -170,6 +195,21 @@ class Step:
                     loss, base, terms = self._integrand((middle[part] + half[part] * points).ravel())
                     yield loss, base + c * loss, (half[part] * weights).ravel(), terms
 
+    @property
+    def centre(self):
+        """The loss where the noise is 0."""
+        return self.sign * float(self.mixture.log_ratio(np.zeros(1))[0])
+
+    def cell(self, low, high):
+        """The masses of the losses between two under both laws, a difference of tails: for choices, not for bounds."""
+        losses = np.array([low, high])
+        u = self._clipped(self.mixture.inverse_log_ratio(losses if self.sign > 0 else -losses[::-1]))
+        first, second = (weights @ np.diff(special.ndtr(u[:, None] - shifts), axis=0)[0] for shifts, weights in self.mixture.laws())
+        return (first, second)[:: self.sign]
+
+    def _clipped(self, u):
+        return u
+
 
 class Law:
     """Upper and lower lattice laws of one step, tilted: masses at offset + h * (first + i)."""
@@ -178,21 +218,21 @@ class Law:
         if not (1 + c) * h < 600:
             raise NoBracketError("the lattice is too coarse for its tilt")
         self.step, self.h, self.c = step, h, c
-        self.offset = offset = _offset(step.mixture, step.sign, h)
+        self.offset = offset = _offset(step, h)
         self.first = math.floor((step.low - offset) / h) - 2
         size = math.ceil((step.high - offset) / h) + 3 - self.first
         self._integrate(size)
-        # Beyond the window, below: the window's end (upper law), nothing (lower law).
-        at = math.ceil((step.low - offset) / h)
-        self._add(self.upper, at, step.log_low_tail)
-        # Above: infinite (upper law), the window's end (lower law). The add loss never
-        # exceeds -log p_0, so its tail goes to the lattice point above that.
-        self.log_infinite = step.log_high_tail
-        if step.sign < 0 and math.isfinite(step.mixture.log_floor):
-            at = math.ceil((-step.mixture.log_floor * (1 + 4 * EPS) - offset) / h)
-            if at - self.first < size:
-                self._add(self.upper, at, step.log_high_tail)
-                self.log_infinite = -math.inf
+        self.log_infinite = -math.inf
+        for log_weight, piece in step.pieces:
+            # Beyond the window, below: the window's end (upper law), nothing (lower law).
+            self._add(self.upper, math.ceil((piece.low - offset) / h), log_weight + piece.log_low_tail)
+            # Above: infinite (upper law), the window's end (lower law). The add loss never
+            # exceeds -log p_0, so its tail goes to the lattice point above that.
+            log_tail = log_weight + piece.log_high_tail
+            if math.isfinite(piece.ceiling) and (at := math.ceil((piece.ceiling - offset) / h)) - self.first < size:
+                self._add(self.upper, at, log_tail)
+            else:
+                self.log_infinite = float(np.logaddexp(self.log_infinite, log_tail))
 
     def _integrate(self, size):
         """The sums over each half cell of the tilted mass at the nearest lattice point, and of its miss.
@@ -247,8 +287,8 @@ class Law:
         """Masses of the lower law (all zero where the grid is too coarse for one)."""
         masses = repair(self._merged, self._miss, self.h, self.c, self.step.reach)
         self._merged = self._miss = None
-        at = math.floor((self.step.high - self.offset) / self.h)
-        self._add(masses, at, self.step.log_high_tail)
+        for log_weight, piece in self.step.pieces:
+            self._add(masses, math.floor((piece.high - self.offset) / self.h), log_weight + piece.log_high_tail)
         return masses
 
     def _add(self, masses, at, log_mass):
@@ -287,19 +327,17 @@ class Law:
         return float(top + math.log(np.exp(logs - top) @ masses[alive]) + self.scale)
 
 
-def _offset(mixture, sign, h):
+def _offset(step, h):
     """Lattice offset: where much of the mass lies in one cell, the cell's own barycentre.
 
     Such a cell, merged, then misses its lattice point by nothing.
     """
-    offset = sign * float(mixture.log_ratio(np.zeros(1))[0])
+    offset = step.centre
     for _ in range(40):
-        cell = np.array([offset - h / 2, offset + h / 2])
-        u = mixture.inverse_log_ratio(cell if sign > 0 else -cell[::-1])
-        p, q = (weights @ np.diff(special.ndtr(u[:, None] - shifts), axis=0)[0] for shifts, weights in mixture.laws())
-        if min(p, q) < _MUCH:
+        first, second = step.cell(offset - h / 2, offset + h / 2)
+        if min(first, second) < _MUCH:
             return 0.0
-        last, offset = offset, sign * math.log(p / q)
+        last, offset = offset, math.log(first / second)
         if abs(offset - last) < 1e-14 * h:
             break
     return offset

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..mixtures import DisjointUnion
 from ..results import Bracket, NoBracketError
 from . import lattice
 
@@ -90,3 +91,8 @@ def _is_rare(parts):
 def participations(parts):
     """Expected number of rounds with a sensitivity above 0."""
     return sum(count * pair.participation for pair, count in parts)
+
+
+def in_pieces(parts):
+    """Whether a pair is a disjoint union: for those there is the lattice alone."""
+    return any(isinstance(pair, DisjointUnion) for pair, _ in parts)

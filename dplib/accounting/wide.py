@@ -21,12 +21,14 @@ import numpy as np
 
 from .._base.lazy_scipy import optimize, special
 from .._base.log_space import EPS, log_sum_exp
+from ..mixtures import DisjointUnion, Folded
 from ..results import Bracket, NoBracketError
 from . import chernoff, lattice, renyi
 from .chernoff import log_kernel
 from .floats import inside_floats, outward_exp
 from .lattice_composition import rounding
 from .lattice_round import Law
+from .tries import in_pieces
 
 _CELLS = 2000  # of the Chernoff law, and of the partition of one round
 _LARGEST_STEP = 300.0  # of the Chernoff law: (1 + c) h
@@ -65,7 +67,7 @@ def log_upper(parts, epsilon, direction, *, quick=False):
     """Upper bound of log delta(epsilon), at most 0: the smallest of Chernoff's with a cut, and of Renyi's."""
     bounds = [0.0]
     # The search over Renyi orders takes longest, and helps where neither of the others does.
-    for bound in (_chernoff, renyi_log_delta) if quick else (_chernoff, renyi_log_delta, _renyi_delta):
+    for bound in _of(parts, _chernoff, renyi_log_delta) if quick else _of(parts, _chernoff, renyi_log_delta, _renyi_delta):
         try:
             with inside_floats():
                 bounds.append(bound(parts, epsilon, direction))
@@ -74,6 +76,11 @@ def log_upper(parts, epsilon, direction, *, quick=False):
         if min(bounds) < _SMALL:
             break
     return min(bounds)
+
+
+def _of(parts, chernoffs, *renyis):
+    """The bounds there are: a pair in pieces has no Renyi curve here."""
+    return (chernoffs,) if in_pieces(parts) else (chernoffs, *renyis)
 
 
 def _chernoff(parts, epsilon, direction):
@@ -104,7 +111,7 @@ def log_lower(parts, epsilon, direction):
     threshold: delta is at least P[yes] - e^eps Q[yes].
     """
     best = -math.inf
-    for mixture, rounds in parts:
+    for mixture, rounds in parts if not in_pieces(parts) else ():
         sign = mixture.orientation(direction)
         for n in {1, rounds}:
             middle = mixture.inverse_log_ratio(np.array([sign * epsilon / n]))
@@ -125,6 +132,8 @@ def log_lower(parts, epsilon, direction):
 
 def epsilon_below_ceiling(parts, delta):
     """Bracket of epsilon in direction "add" by the largest loss there is, or None where that is infinite or far away."""
+    if in_pieces(parts):
+        return None
     ceiling, total, certain = _below_ceiling(parts)
     enough = certain > math.log(delta)
     if not (ceiling < math.inf and enough.any()):
@@ -137,6 +146,8 @@ def epsilon_below_ceiling(parts, delta):
 
 def delta_below_ceiling(parts, epsilon):
     """Bracket of delta in direction "add", as `epsilon_below_ceiling`."""
+    if in_pieces(parts):
+        return None
     ceiling, total, certain = _below_ceiling(parts)
     if not ceiling < math.inf:
         return None
@@ -167,7 +178,7 @@ def _below_ceiling(parts):
 def epsilon_upper(parts, delta, direction):
     """Upper bound of the smallest epsilon with delta(epsilon) <= delta; NoBracketError where there is none."""
     bounds, reasons = [], []
-    for bound in (_chernoff_epsilon, _renyi_epsilon):
+    for bound in _of(parts, _chernoff_epsilon, _renyi_epsilon):
         try:
             with inside_floats():
                 bounds.append(bound(parts, delta, direction))
@@ -226,11 +237,23 @@ def _reach(mixture):
 
 
 def _cells(mixture, direction):
-    """(log P-mass, log Q-mass) of the cells of a partition of the line; P is the law of the direction."""
+    """(log P-mass, log Q-mass) of the cells of a partition of the outcomes; P is the law of the direction."""
+    if isinstance(mixture, DisjointUnion):
+        parts = [(math.log(weight), _cells(pair, direction)) for weight, pair in mixture.pieces]
+        return tuple(np.concatenate([log_weight + cells[law] for log_weight, cells in parts]) for law in (0, 1))
+    if isinstance(mixture, Folded):
+        # Of the outcomes above the middle, in both orders; what is left has loss 0.
+        first, second = _line(mixture.mixture, "remove", above=mixture.middle)
+        return tuple(np.concatenate([*halves, [mixture.log_at_zero]]) for halves in ((first, second), (second, first)))
+    return _line(mixture, direction)
+
+
+def _line(mixture, direction, above=-math.inf):
+    """The same for one mixture, of the outcomes above a place."""
     (low, top), laws = _reach(mixture), mixture.laws()
     # Of many components fewer cells are taken, so that the work is bounded: any partition serves.
     count = int(min(_CELLS, max(_FEWEST_CELLS, _MOST_TERMS / sum(len(shifts) for shifts, _ in laws))))
-    edges = np.concatenate([[-np.inf], np.linspace(low - 9.0, top + 9.0, count), [np.inf]])
+    edges = np.concatenate([[above], np.linspace(max(low - 9.0, above + 1e-6), top + 9.0, count), [np.inf]])
     together, masses = max(1, _TERMS // len(edges)), []
     for shifts, probabilities in laws:
         mix = np.zeros(len(edges) - 1)

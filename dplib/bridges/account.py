@@ -2,7 +2,7 @@
 
 An `Account` counts *items*. An item is a tuple, its kind first; sensitivities are those of one record:
 
-    ("gaussian", sigma)   ("poisson", q, sigma)   ("fixed", n, B, sigma)   ("mixture", c, p, sigma)               pairs
+    ("gaussian", sigma)   ("poisson", q, sigma)   ("fixed", n, B, sigma)   ("truncated", n, B, q, sigma)   ("mixture", c, p, sigma)    pairs
     ("laplace", b)   ("discrete laplace", a, C)   ("response", p, buckets)   ("zcdp", rho, xi)   ("release", epsilon, delta)
     ("non-private",)
 """
@@ -23,7 +23,8 @@ from . import curves
 
 Relation = Literal["add/remove", "zero-out", "substitution"]
 RELATIONS = ("add/remove", "zero-out", "substitution")
-PAIRS = ("gaussian", "poisson", "fixed", "mixture")
+PAIRS = ("gaussian", "poisson", "fixed", "truncated", "mixture")
+_ADJACENCY = {"add/remove": "add-remove"}  # as mechanisms say it
 NON_PRIVATE = ("non-private",)
 # Of more different pairs than this neighbouring ones are merged, so that an answer takes at most a second. The contour takes the
 # longer the rarer records take part: as many cells as expected participations; where these are few, the lattice.
@@ -141,12 +142,23 @@ class Account:
             return mixtures.two_sided(pair, pair) if self.relation == "substitution" else pair
         if kind == "fixed":
             size, batch = law
+            if self.relation != "add/remove":
+                return mixtures.replaced_in_batch(batch, size, noise, self.relation)
             return mixtures.hypergeometric(batch, size - self.group_size, self.group_size, noise)
+        if kind == "truncated":
+            size, batch, rate = law
+            return mixtures.truncated_poisson(rate, size, batch, noise, _ADJACENCY.get(self.relation, self.relation))
         return Mixture(*law, noise)
+
+    def _in_pieces(self, pairs):
+        """Whether there is a pair for which there is the lattice alone."""
+        return any(kind == "truncated" or (kind == "fixed" and self.relation != "add/remove") for kind, *_ in pairs)
 
     def _curve(self):
         """The Rényi curve of everything, without what measured releases fail."""
         pairs = self._paired()
+        if self._in_pieces(pairs):
+            raise NoBracketError("where a record displaces another one there is no Rényi curve here, and so none of everything together")
         parts = [(curves.of(item, self.sensitivity, self.relation), count) for item, count in self._others()]
         if pairs:
             pairs = pairs if len(pairs) <= _COARSE else merged(pairs, _COARSE, up=True)
@@ -170,7 +182,7 @@ class Account:
             return ask(self.pairs(), target)
         often = sum(count * _participation(item) for item, count in pairs.items()) * self.group_size
         tries: list[tuple[int, dict]] = [(_COARSE, {"tolerance": 0.01})]
-        if often >= _OFTEN:
+        if often >= _OFTEN and not self._in_pieces(pairs):
             tries.insert(0, (int(min(max(often, _CELLS[0]), _CELLS[1])), {"method": "contour"}))
         for cells, options in tries:
             parts = [[(self._mixture(item), count) for item, count in merged(pairs, cells, up).items()] for up in (True, False)]

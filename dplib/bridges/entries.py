@@ -11,7 +11,15 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 
 from .._base import validate as check
-from ..mechanisms import BallsInBins, Composed, FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD
+from ..mechanisms import (
+    BallsInBins,
+    Composed,
+    FixedBatchDPSGD,
+    LastIterate,
+    MatrixMechanism,
+    PoissonDPSGD,
+    TruncatedPoissonDPSGD,
+)
 from .account import law_of
 from .events import account
 
@@ -32,7 +40,7 @@ def read(what, count, relation, group_size):
         )
     if isinstance(what, LastIterate) and count > 1:
         raise ValueError(f"count must be 1 for a LastIterate, which is one release of a whole run; got {count}. Add each run by itself")
-    known = isinstance(what, (PoissonDPSGD, FixedBatchDPSGD, LastIterate, Composed))
+    known = isinstance(what, (PoissonDPSGD, FixedBatchDPSGD, TruncatedPoissonDPSGD, LastIterate, Composed))
     tree = _mechanism(what, relation, group_size) if known else _tree(what)
     found = account(node(tree) if isinstance(tree, dict) else what, relation, group_size)
     return tree, {item: rounds * count for item, rounds in found.rounds.items()}
@@ -74,11 +82,18 @@ def _mechanism(mechanism, relation, group_size):
             "class_name": "MixtureOfGaussiansDpEvent", "standard_deviation": pair.noise_multiplier,
             "sensitivities": sensitivities, "sampling_probs": probabilities,
         }  # fmt: skip
+    if isinstance(mechanism, TruncatedPoissonDPSGD):
+        step = {
+            "class_name": "TruncatedSubsampledGaussianDpEvent", "dataset_size": int(mechanism.dataset_size),
+            "sampling_probability": float(mechanism.sampling_probability), "truncated_batch_size": int(mechanism.largest_batch),
+            "noise_multiplier": float(mechanism.noise_multiplier),
+        }  # fmt: skip
+        return {"class_name": "SelfComposedDpEvent", "event": step, "count": int(mechanism.steps)}
     gaussian = {"class_name": "GaussianDpEvent", "noise_multiplier": float(mechanism.noise_multiplier)}
     if isinstance(mechanism, PoissonDPSGD):
         step = {"class_name": "PoissonSampledDpEvent", "sampling_probability": float(mechanism.sampling_probability)}
     else:
-        size = int(mechanism.dataset_size) + group_size
+        size = int(mechanism.dataset_size) + (group_size if relation == "add/remove" else 0)
         step = {"class_name": "SampledWithoutReplacementDpEvent", "source_dataset_size": size, "sample_size": int(mechanism.batch_size)}
     return {"class_name": "SelfComposedDpEvent", "event": step | {"event": gaussian}, "count": int(mechanism.steps)}
 

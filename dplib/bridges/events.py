@@ -7,13 +7,12 @@ An event says what was released; dp_accounting itself is not imported. Its class
     PoissonSampledDpEvent         of Gaussians on the same sample, which are one Gaussian [M-0a]: Binomial(k, q) [G-3.1], and
                                   under substitution on both sides [A-22]; of a Poisson sample: the probabilities multiply
     SampledWithoutReplacementDpEvent    of the same, add or remove: 2 Hypergeometric(B, n, k) [G-3.3]. The event does not say
-                                  which neighbour has `source_dataset_size` records; the larger one has, to be safe
+                                  which neighbour has `source_dataset_size` records; the larger one has, to be safe. Under
+                                  substitution and zero-out one record, which displaces another one [A-23]
+    TruncatedSubsampledGaussianDpEvent    one record, in pieces [A-24]; the larger neighbour has `dataset_size` records
     MixtureOfGaussiansDpEvent     the pair itself [G-2.8], one record
     SingleEpochTreeAggregationDpEvent   zero-out: the deepest tree, a Gaussian with sensitivity sqrt(depth) [M-0a]
     LaplaceDpEvent, DiscreteLaplaceDpEvent, RandomizedResponseDpEvent, ZCDpEvent    no pair, but a Rényi curve: upper bounds
-
-Without replacement substitution and zero-out are refused: the record, or what stands in its place, is sampled in both
-datasets together with records that differ, and no pair for that is derived here [C-4].
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import mixtures
 from .._base import validate as check
 from ..accounting import Pair
 from ..mixtures import Mixture
@@ -31,9 +31,7 @@ REFUSED = {
     "UnsupportedDpEvent": "whoever made it says that its privacy is not described",
     "SampledWithReplacementDpEvent": "with replacement a record may enter a batch many times, and no pair for that is derived here",
     "RepeatAndSelectDpEvent": "the best of a random number of runs has no pair of mixtures of Gaussians",
-    "TruncatedSubsampledGaussianDpEvent": "where batches are cut, a new record displaces others in some batches only, and no pair for that is derived here",
 }
-_TWO_SIDES = "the record, or what stands in its place, is sampled in both datasets, and no pair for that is derived here"
 
 
 class RefusedEvent(ValueError):
@@ -222,20 +220,32 @@ class _Walk:
                 raise RefusedEvent(event, f"without the group {n - self.group_size} records are left, fewer than the {b} of a batch")
         elif b == n:
             return inner
+        else:
+            self._one_record(event)
 
         def fixed(rate, noise):
             if rate != 1:
                 raise RefusedEvent(event, "a Poisson sample of a batch of fixed size has no pair here")
             return ("fixed", n, b, noise)
 
-        return self._sampled(event, inner, fixed, refused=self.relation != "add/remove")
+        return self._sampled(event, inner, fixed)
 
-    def _sampled(self, event, inner, item, refused=False):
+    def TruncatedSubsampledGaussianDpEvent(self, event):
+        q = check.probability("sampling_probability", event.sampling_probability)
+        n = check.whole("dataset_size", event.dataset_size, at_least=0, at_most=mixtures.MOST_RECORDS)
+        b = check.whole("truncated_batch_size", event.truncated_batch_size, at_least=0)
+        noise = check.real("noise_multiplier", event.noise_multiplier, at_least=0)
+        if q == 0 or n == 0 or b == 0:
+            return {}
+        if noise == 0:
+            return {NON_PRIVATE: 1}
+        self._one_record(event)
+        return {("truncated", n, b, q, check.noise_multiplier(noise)): 1}
+
+    def _sampled(self, event, inner, item):
         """One round of the sampled Gaussian that the inner events are together; item : function of inner rate and noise."""
         if NON_PRIVATE in inner:
             return {NON_PRIVATE: 1}
-        if refused:
-            raise RefusedEvent(event, _TWO_SIDES)
         if all(kind == "gaussian" for kind, *_ in inner):
             return {item(1.0, together({noise: count for (_, noise), count in inner.items()})): 1}
         [(kind, *law), count], *others = inner.items()

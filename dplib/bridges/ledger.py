@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .._base import validate as check
-from ..mechanisms import FixedBatchDPSGD, LastIterate, PoissonDPSGD
+from ..mechanisms import FixedBatchDPSGD, LastIterate, PoissonDPSGD, TruncatedPoissonDPSGD
 from ..results import Bracket, NoBracketError, UpperBound
 from . import entries
 from .account import Account, Relation, together
@@ -96,7 +96,7 @@ class Ledger:
         epsilon, delta = check.epsilon(epsilon), check.delta(delta)
         if isinstance(what, LastIterate):
             raise ValueError("what must have rounds that compose; the rounds of a LastIterate are released together")
-        what = dataclasses.replace(what, steps=1) if isinstance(what, (PoissonDPSGD, FixedBatchDPSGD)) else what
+        what = dataclasses.replace(what, steps=1) if isinstance(what, (PoissonDPSGD, FixedBatchDPSGD, TruncatedPoissonDPSGD)) else what
         rounds = entries.read(what, 1, self.relation, self.group_size)[1]
         low, high = 0, 1
         while self._fits(epsilon, delta, rounds, high):

@@ -15,5 +15,15 @@ from .balls_in_bins import BallsInBins
 from .composed import Composed, compose
 from .dpsgd import FixedBatchDPSGD, LastIterate, PoissonDPSGD
 from .matrix_mechanism import MatrixMechanism
+from .truncated import TruncatedPoissonDPSGD
 
-__all__ = ["BallsInBins", "Composed", "FixedBatchDPSGD", "LastIterate", "MatrixMechanism", "PoissonDPSGD", "compose"]
+__all__ = [
+    "BallsInBins",
+    "Composed",
+    "FixedBatchDPSGD",
+    "LastIterate",
+    "MatrixMechanism",
+    "PoissonDPSGD",
+    "TruncatedPoissonDPSGD",
+    "compose",
+]

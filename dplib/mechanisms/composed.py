@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import accounting
-from .dpsgd import _dp_event, _Mechanism
+from .dpsgd import LastIterate, PoissonDPSGD, _dp_event, _Mechanism
+
+_EITHER = "add-remove or zero-out"
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Composed(_Mechanism):
 def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
     """One mechanism for a run of several phases, whose samples are fresh and independent.
 
-    mechanisms : at least one `PoissonDPSGD`, `FixedBatchDPSGD`, `LastIterate`, or what `compose` returned, all for the same
+    mechanisms : at least one `PoissonDPSGD`, `FixedBatchDPSGD`, `TruncatedPoissonDPSGD`, `LastIterate`, or what `compose` returned, all for the same
         adjacency: the records that differ are the same in every phase. Each later phase may depend on what the earlier
         ones released. Its answers, direction by direction, are those of its phases' pairs together [M-0a].
     Raises TypeError for anything that has no pair for each round (a `MatrixMechanism`, `BallsInBins`), ValueError for an
@@ -53,6 +55,10 @@ def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
         if not isinstance(phase, _Mechanism):
             raise TypeError(f"mechanisms must have a pair for every round, as DP-SGD has; got {phase!r}")
     relations = {relation for phase in phases for relation in _relations(phase)}
+    # What holds for absent records and zeroed ones alike goes with either.
+    for adjacency in ("add-remove", "zero-out"):
+        if {told for told, *_ in relations} == {adjacency, _EITHER}:
+            relations = {(adjacency, *groups) for _, *groups in relations}
     if len(relations) > 1:
         told = " and ".join(f"{adjacency!r} of {first} records to {second}" for adjacency, first, second in sorted(relations))
         raise ValueError(f"mechanisms must all have the same neighbours; got {told}")
@@ -63,6 +69,7 @@ def _relations(phase):
     if isinstance(phase, Composed):
         return [relation for inner in phase.phases for relation in _relations(inner)]
     adjacency = getattr(phase, "adjacency", "add-remove")
-    # Zeroed records cost what absent ones do in every scheme that takes this adjacency [C-4].
-    adjacency = "add-remove" if adjacency == "zero-out" else adjacency
+    # Zeroed records cost what absent ones do where none displaces another [C-4].
+    if adjacency != "substitution" and isinstance(phase, (PoissonDPSGD, LastIterate)):
+        adjacency = _EITHER
     return [(adjacency, *phase._groups)]

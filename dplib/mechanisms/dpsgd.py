@@ -169,21 +169,28 @@ class FixedBatchDPSGD(_Mechanism):
     ----------
     noise_multiplier : sigma > 0.
     batch_size : B, 1 <= B <= dataset_size.
-    dataset_size : n >= 1, a lower bound on the size of the smaller dataset.
+    dataset_size : n >= 1, a lower bound on the size of the smaller dataset; with another adjacency, the size of both.
     steps : T >= 1.
-    group_size : k >= 1 records, added or removed together.
-    adjacency : "add-remove". Others are refused: a record that is replaced or zeroed out stays in the batch beside others,
-        and no pair that composes is proved here for that [C-4].
+    group_size : k >= 1 records, added or removed together; with another adjacency 1.
+    adjacency : "add-remove", "substitution" (one record is replaced by another), or "zero-out" (its gradient becomes zero,
+        and it keeps its place in the batch).
 
     Guarantee: T-fold composition of the mixture pair with sensitivity
     2 * Hypergeometric(B, n + k, k) [G-3.3], attained [G-3.3t]. The factor 2: an
     inserted record takes the place of another one.
-    Domain and cost as for `PoissonDPSGD`, with q = B / n. Raises ValueError or TypeError on anything else.
+    For substitution and zero-out the pair is a folded one with sensitivity 2 and q = B / n [A-23]: it dominates every
+    adaptive run. Under substitution a single round attains it; whether several rounds do is open, and so is zero-out. Larger groups are
+    refused: no pair is proved here for them.
+    Domain and cost as for `PoissonDPSGD`, with q = B / n; folded pairs take tenths of a second to some seconds, with relative
+    widths of 1e-6 to 1e-4. Raises ValueError or TypeError on anything else.
 
     >>> from dplib import FixedBatchDPSGD
     >>> training = FixedBatchDPSGD(noise_multiplier=2.0, batch_size=100, dataset_size=10_000, steps=2000)
     >>> print(f"{training.epsilon(delta=1e-6).upper:.4f}")
     2.9550
+    >>> replaced = FixedBatchDPSGD(2.0, 100, 10_000, 2000, adjacency="substitution")
+    >>> print(f"{replaced.epsilon(delta=1e-6).upper:.3f}")
+    3.611
     """
 
     noise_multiplier: float
@@ -199,13 +206,16 @@ class FixedBatchDPSGD(_Mechanism):
         check.whole("batch_size", self.batch_size, at_least=1, at_most=self.dataset_size)
         check.whole("steps", self.steps, at_least=1)
         check.whole("group_size", self.group_size, at_least=1, at_most=10**6)
-        if check.choice("adjacency", self.adjacency, ADJACENCIES) != "add-remove":
+        if check.choice("adjacency", self.adjacency, ADJACENCIES) != "add-remove" and self.group_size != 1:
             raise ValueError(
-                f"adjacency must be 'add-remove' for batches of a fixed size; got {self.adjacency!r}: a record that is replaced or zeroed "
-                "out stays in the batch beside others, and no pair that composes is proved here for that"
+                f"group_size must be 1 with adjacency {self.adjacency!r}; got {self.group_size!r}: for batches of a fixed size no pair "
+                "that composes is proved here for several such records"
             )
 
     def composition(self) -> list[tuple[accounting.Pair, int]]:
+        if self.adjacency != "add-remove":
+            pair = mixtures.replaced_in_batch(self.batch_size, self.dataset_size, self.noise_multiplier, self.adjacency)
+            return [(pair, int(self.steps))]
         pair = mixtures.hypergeometric(
             self.batch_size, self.dataset_size, self.group_size, self.noise_multiplier
         )
@@ -214,7 +224,7 @@ class FixedBatchDPSGD(_Mechanism):
     def event(self) -> Any:
         """The run as a `DpEvent` of dp_accounting, on the larger of the two datasets; as `PoissonDPSGD.event`."""
         events = _dp_event()
-        size = int(self.dataset_size) + int(self.group_size)
+        size = int(self.dataset_size) + (int(self.group_size) if self.adjacency == "add-remove" else 0)
         batch = events.SampledWithoutReplacementDpEvent(size, int(self.batch_size), events.GaussianDpEvent(self.noise_multiplier))
         return events.SelfComposedDpEvent(batch, int(self.steps))
 
@@ -250,13 +260,15 @@ class LastIterate(_Mechanism):
         check.whole("steps", self.steps, at_least=1, at_most=10**8)
 
     def composition(self) -> list[tuple[accounting.Pair, int]]:
-        steps = int(self.steps)
-        sigma = float(self.noise_multiplier) * math.sqrt(steps)
-        return [(mixtures.binomial(steps, self.sampling_probability, sigma), 1)]
+        return [(self._pair(), 1)]
+
+    def _pair(self):
+        sigma = float(self.noise_multiplier) * math.sqrt(int(self.steps))
+        return mixtures.binomial(int(self.steps), self.sampling_probability, sigma)
 
     def event(self) -> Any:
         """The run as one mixture of Gaussians, without what has a probability below the smallest float; as `PoissonDPSGD.event`."""
-        [(pair, _)] = self.composition()
+        pair = self._pair()
         total = math.fsum(pair.probabilities)
         return _dp_event().MixtureOfGaussiansDpEvent(
             pair.noise_multiplier, pair.sensitivities.tolist(), (pair.probabilities / total).tolist()

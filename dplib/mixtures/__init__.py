@@ -7,6 +7,7 @@ dataset. *Add* means (Q, P).
 
     binomial, hypergeometric, product    the pairs of sampling schemes
     two_sided                            a pair with mixtures on both sides: substitution, insertions with deletions
+    truncated_poisson, replaced_in_batch pairs in pieces: batches that are cut, a replaced record in a batch of fixed size
     dominates                            whether one pair is worse than another at every epsilon
 """
 
@@ -21,11 +22,15 @@ from numpy.typing import ArrayLike
 from .._base import validate as check
 from .._base.log_space import EPS
 from .._base.weights import cut, is_one_sided, large_binomial, log_choose, stride, walk
+from .disjoint_union import MOST_RECORDS, DisjointUnion, Folded, replaced_in_batch, truncated_poisson
 from .pair import Mixture
 from .two_sided import TwoSided, two_sided
 from .vector import VectorMixture
 
 __all__ = [
+    "MOST_RECORDS",
+    "DisjointUnion",
+    "Folded",
     "Mixture",
     "TwoSided",
     "VectorMixture",
@@ -33,6 +38,8 @@ __all__ = [
     "dominates",
     "hypergeometric",
     "product",
+    "replaced_in_batch",
+    "truncated_poisson",
     "two_sided",
 ]
 

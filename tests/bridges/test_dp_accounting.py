@@ -67,13 +67,25 @@ def test_traps(monkeypatch):
 
 
 def test_what_is_refused_is_said():
-    fixed = e.SampledWithoutReplacementDpEvent(100, 10, e.GaussianDpEvent(1.0))
+    fixed = e.SampledWithReplacementDpEvent(100, 10, e.GaussianDpEvent(1.0))
     accountant = Accountant(dp_accounting.NeighboringRelation.REPLACE_ONE)
-    with pytest.raises(dp_accounting.UnsupportedEventError, match="sampled in both datasets"):
+    with pytest.raises(dp_accounting.UnsupportedEventError, match="many times"):
         accountant.compose(fixed)
     with pytest.raises(dp_accounting.UnsupportedEventError, match="noise_multiplier must be"):
         accountant.compose(e.GaussianDpEvent(-1.0))
-    assert accountant.get_epsilon(1e-6) == 0 and not accountant.supports(fixed) and Accountant().supports(fixed)
+    assert accountant.get_epsilon(1e-6) == 0 and not accountant.supports(fixed) and not Accountant().supports(fixed)
+
+
+@pytest.mark.parametrize("relation", list(dp_accounting.NeighboringRelation))
+def test_records_that_displace_others(relation):
+    """Batches of a fixed size and batches that are cut, for every relation; the accountant of dp_accounting is not below ours."""
+    cut = e.SelfComposedDpEvent(e.TruncatedSubsampledGaussianDpEvent(200, 0.05, 12, 1.5), 20)
+    fixed = e.SelfComposedDpEvent(e.SampledWithoutReplacementDpEvent(200, 10, e.GaussianDpEvent(1.5)), 20)
+    ours = Accountant(relation).compose(cut)
+    assert ours.get_epsilon(1e-5) <= dp_accounting.pld.PLDAccountant(relation).compose(cut).get_epsilon(1e-5) * (1 + 1e-6)
+    assert Accountant(relation).compose(fixed).get_epsilon(1e-5) > 0
+    both = ours.compose(fixed).compose(e.PoissonSampledDpEvent(0.01, e.GaussianDpEvent(2.0)))
+    assert both.get_epsilon(1e-5) > Accountant(relation).compose(cut).get_epsilon(1e-5)
 
 
 def test_calibration_finds_our_noise():

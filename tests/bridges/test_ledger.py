@@ -15,8 +15,11 @@ from dplib import (
     LastIterate,
     Ledger,
     MatrixMechanism,
+    NoBracketError,
     PoissonDPSGD,
+    TruncatedPoissonDPSGD,
     accounting,
+    compose,
     events,
     matrices,
 )
@@ -98,8 +101,8 @@ def test_what_does_not_compose_is_refused():
         full.add(LAST, count=2)
     with pytest.raises(ValueError, match="group_size 1 or 1, that of the ledger; got 3"):
         full.add(PoissonDPSGD(1.0, 0.01, 10, 3))
-    with pytest.raises(ValueError, match="sampled in both datasets"):
-        ledger(FixedBatchDPSGD(2.0, 10, 100, 5), relation="substitution")
+    with pytest.raises(ValueError, match="not a group of 2"):
+        Ledger(relation="substitution", group_size=2).add(FixedBatchDPSGD(2.0, 10, 100, 5))
     with pytest.raises(ValueError, match="adjacency 'add-remove', the relation of the ledger; got 'substitution'"):
         full.add(PoissonDPSGD(1.0, 0.01, 10, adjacency="substitution"))
     with pytest.raises(ValueError, match="leave inserted and deleted out"):
@@ -179,3 +182,24 @@ def test_thousands_of_noise_levels():
     spent = full.spent(1e-6)
     ends = [accounting.epsilon([(dplib.mixtures.binomial(1, 0.01, 1 + (i + up) / 10), 3000) for i in range(10)], 1e-6) for up in (0, 1)]
     assert ends[1].lower < spent.lower < spent.upper < ends[0].upper and spent.relative_width < 0.05 and math.isfinite(spent.upper)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "substitution"])
+def test_records_that_displace_others(adjacency, tmp_path):
+    """Batches of a fixed size and batches that are cut: what the mechanisms say alone and together, also from a file."""
+    relation = adjacency.replace("add-remove", "add/remove")
+    cut = TruncatedPoissonDPSGD(1.5, 0.05, 200, 12, 20, adjacency)
+    fixed = FixedBatchDPSGD(1.5, 10, 200, 20, adjacency=adjacency)
+    for mechanism in (cut, fixed):
+        full = ledger(mechanism, relation=relation)
+        assert full.spent(1e-5).upper == pytest.approx(mechanism.epsilon(1e-5).upper, rel=1e-9)
+    full.add(cut)
+    full.save(tmp_path / "both.json")
+    spent = Ledger.load(tmp_path / "both.json").spent(1e-5)
+    assert spent.upper == pytest.approx(compose([fixed, cut]).epsilon(1e-5).upper, rel=1e-6)
+    assert full.largest_steps(cut, 1.01 * spent.upper, 1e-5) < 5
+    full.add(fixed, sample="a")
+    if adjacency != "add-remove":
+        with pytest.raises(NoBracketError, match="no R.nyi curve"):
+            full.add({"rho": 0.1})
+            full.spent(1e-5)

@@ -54,6 +54,8 @@ _NEAR_ONE = _of("test_gaussian.py", "test_epsilon_where_delta_is_near_one")
 _MISS = _of("test_contour.py", "test_epsilon_near_certainty")
 _WINDOW = _of("test_contour.py", "test_mass_outside_the_window_is_covered")
 _TWO_SIDED = _of("test_two_sided.py", "test_values_of_another_computation_are_met")
+_PIECES = _of("test_pieces.py", "test_values_of_another_computation_are_met")
+_HALVES = _of("test_pieces.py", "test_masses_of_a_folded_round_add_up")
 _STATED = _of("test_stated_errors.py", "test_brackets_cover_the_error_that_a_mixture_states")
 _WIDE = _of("test_conditional.py", "test_wide_groups_of_ages_cost_more")
 _AGES = _of("test_conditional.py", "test_groups_bound_all_inner_products")
@@ -110,6 +112,14 @@ DANGEROUS = [
     Mutant("two-sided: what is left out of large groups forgotten", "mixtures/two_sided", "TwoSided.facing", {"Attribute cut_below": "False"}, _of("test_two_sided.py", "test_what_is_left_out_of_large_groups_is_not_forgotten")),
     Mutant("two-sided: the smaller direction", "accounting", "_larger", {"Name max#1": "min"}, _of("test_two_sided.py", "test_add_is_the_mirror_image")),
     Mutant("two-sided: Renyi at a neighbouring order", "accounting/two_sided_nodes", "TwoSidedMoments.__call__", {"BinOp Sub#1": "0.99 * _"}, _of("test_two_sided.py", "test_renyi_divergences_by_quadrature")),
+    # Pairs in pieces.
+    Mutant("pieces: weights forgotten", "accounting/lattice_pieces", "UnionStep.weighted_nodes", {"BinOp Add#1": "log_mass"}, _PIECES),
+    Mutant("pieces: nothing at loss 0", "accounting/lattice_pieces", "UnionStep.weighted_nodes", {"Attribute _log_at_zero": "[]"}, _HALVES),
+    Mutant("pieces: the lower half in the first order", "accounting/lattice_pieces", "UnionStep.__init__", {"Constant 'add'": "'remove'"}, _HALVES),
+    Mutant("pieces: tails of one piece for all", "accounting/lattice_round", "Law.__init__", {"Attribute pieces": "_[:1]"}, _of("test_pieces.py", "test_tails_of_all_pieces_count")),
+    Mutant("pieces: kept with half the probability", "mixtures/disjoint_union", "_truncation", {"Call min": "0.5 * _"}, _of("test_displacing_statements.py", "test_chances_of_being_cut")),
+    Mutant("pieces: remove alone of zeroed records", "mixtures/disjoint_union", "DisjointUnion.remove_is_larger", {"Call all": "True"}, _of("test_pieces.py", "test_directions")),
+    Mutant("pieces: batches of a fixed size without displacement", "mixtures/disjoint_union", "replaced_in_batch", {"Constant 2.0#2": "1.0"}, _of("test_displacing_statements.py", "test_one_round_attains_the_folded_pair")),
     # Near delta = 1.
     Mutant("miss: a Gaussian by the digits of delta", "gaussian", "epsilon", {"Compare Gt": "False"}, _NEAR_ONE),
     Mutant("miss: a Gaussian without its second term", "gaussian", "_log_miss", {"Call logaddexp": "_.args[0]"}, _NEAR_ONE),

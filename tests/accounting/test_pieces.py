@@ -1,0 +1,253 @@
+"""Pairs in pieces: values in brackets, the lattice against plain grids and dp_accounting, and what is refused."""
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as theirs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dplib import PoissonDPSGD, accounting, calibrate, gaussian, mixtures, renyi
+from dplib.accounting import wide
+from dplib.accounting.lattice_pieces import step_of
+from dplib.accounting.lattice_round import Law
+from dplib.mechanisms import FixedBatchDPSGD, LastIterate, TruncatedPoissonDPSGD, compose
+from dplib.mixtures import DisjointUnion, Folded, Mixture
+from dplib.results import Bracket, NoBracketError
+
+VALUES = json.loads((Path(__file__).parents[1] / "data" / "pieces.json").read_text(encoding="utf-8"))["values"]
+
+
+def pair_of(value):
+    q, sigma = value["sampling_probability"], value["noise_multiplier"]
+    if value["scheme"] == "truncated Poisson":
+        return mixtures.truncated_poisson(q, value["dataset_size"], value["largest_batch"], sigma)
+    return DisjointUnion([(1.0, Folded(Mixture([0.0, 2.0], [1 - q, q], sigma)))])
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: f"{value['id']}-{value['epsilon']}")
+def test_values_of_another_computation_are_met(value):
+    """[A-23], [A-24] Both intervals hold the truth, so that they meet; ours is narrow, and epsilon comes back."""
+    rounds = [(pair_of(value), value["steps"])]
+    found = accounting.delta(rounds, value["epsilon"], value["direction"])
+    assert found.lower <= value["upper"] * (1 + 1e-9) and value["lower"] <= found.upper * (1 + 1e-9)
+    assert found.relative_width < 2e-4 or found.upper == 0
+    if found.upper > 0:
+        back = accounting.epsilon(rounds, found.upper, value["direction"])
+        assert back.lower <= value["epsilon"] * (1 + 1e-9) and back.upper == pytest.approx(value["epsilon"], rel=1e-4)
+
+
+# --- an independent route -----------------------------------------------------------------------------
+
+
+def line(law, places):
+    return sum(p * np.exp(-((places - mode) ** 2) / 2) / math.sqrt(2 * math.pi) for mode, p in law.items())
+
+
+def plain(pieces, rounds, epsilon, step=2e-4):
+    """(lower, upper) of delta: the losses of all pieces on one grid, rounded down or up, added round by round by FFT.
+
+    pieces : (weight, first law, second law, which losses) with laws as {mode: probability}; what is missing has loss 0.
+    """
+    places = np.linspace(-14.0, 18.0, 160_001)
+    found = []
+    for rounding in (np.floor, np.ceil):
+        index, mass = [], []
+        for weight, first, second, part in pieces:
+            p, q = line(first, places), line(second, places)
+            loss, share = np.log(p / q), weight * p * (places[1] - places[0])
+            kept = {"all": loss > -np.inf, "above": loss > 0, "below": loss < 0}[part]
+            index.append(rounding(loss[kept] / step).astype(int))
+            mass.append(share[kept])
+        index.append(np.zeros(1, int))
+        mass.append(np.array([max(1 - sum(part.sum() for part in mass), 0.0)]))
+        index, mass = np.concatenate(index), np.concatenate(mass)
+        low = int(index.min())
+        law = np.bincount(index - low, mass)
+        size = 1 << (rounds * len(law)).bit_length()
+        total = np.maximum(np.fft.irfft(np.fft.rfft(law, size) ** rounds, size), 0.0)
+        losses = step * (rounds * low + np.arange(size))
+        found.append(float(total @ -np.expm1(np.minimum(epsilon - losses, 0.0))))
+    return found
+
+
+def pieces_of(q, r, p, sigma, adjacency, order):
+    """The pieces by their definition: not cut with 1 - p, and cut with p."""
+    still, one, two, back = {0.0: 1.0}, {0.0: 1 - q, 1 / sigma: q}, {0.0: 1 - r, 2 / sigma: r}, {0.0: 1 - q, -1 / sigma: q}
+    whole = (one, back if adjacency == "substitution" else still)[::order]
+    if adjacency == "add-remove":
+        return [(1 - p, *whole, "all"), (p, *(two, still)[::order], "all")]
+    return [(1 - p, *whole, "all"), (p, two, still, "above"), (p, still, two, "below")]
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_composition_by_plain_grids(seed):
+    rng = np.random.default_rng(seed)
+    adjacency = ("add-remove", "substitution", "zero-out")[seed % 3]
+    n, q, rounds = int(rng.integers(20, 200)), float(rng.uniform(0.02, 0.4)), int(rng.integers(1, 25))
+    most, sigma = max(1, int(n * q * rng.uniform(0.8, 1.3))), float(rng.uniform(0.8, 3.0))
+    run = TruncatedPoissonDPSGD(sigma, q, n, most, rounds, adjacency)
+    (_, _), (p, cut) = run.composition()[0][0].pieces
+    r = float(getattr(cut, "mixture", cut).probabilities[1])
+    epsilon = float(rng.uniform(0.1, 1.0)) * (1 + 2 * rounds**0.5 * q / sigma)
+    for direction, order in (("remove", 1), ("add", -1)):
+        lower, upper = plain(pieces_of(q, r, p, sigma, adjacency, order), rounds, epsilon)
+        found = run.delta(epsilon, direction)
+        assert found.lower <= upper + 1e-8 and lower - 1e-8 <= found.upper
+        assert upper - lower < 0.1 * upper + 1e-7  # so that it says something
+
+
+@pytest.mark.parametrize("adjacency, relation", [("add-remove", "ADD_OR_REMOVE_ONE"), ("substitution", "REPLACE_ONE")])
+@pytest.mark.parametrize("q, n, most, sigma, rounds", [(0.05, 1000, 60, 1.0, 100), (0.1, 100, 10, 1.5, 50), (0.01, 5000, 70, 2.0, 500)])
+def test_never_above_the_pair_with_sensitivity_two_on_both_sides(q, n, most, sigma, rounds, adjacency, relation):
+    """dp_accounting replaces the cut piece by a substitution with doubled sensitivity: ours is below, and above plain sampling."""
+    law = theirs.from_truncated_subsampled_gaussian_mechanism(
+        n, q, most, sigma, value_discretization_interval=1e-3, neighboring_relation=getattr(theirs.NeighborRel, relation)
+    ).self_compose(rounds)
+    run = TruncatedPoissonDPSGD(sigma, q, n, most, rounds, adjacency)
+    for epsilon in (0.5, 2.0):
+        assert run.delta(epsilon).upper <= law.get_delta_for_epsilon(epsilon) * (1 + 1e-6)
+        assert PoissonDPSGD(sigma, 0.9 * q, rounds).delta(epsilon).lower < run.delta(epsilon).upper
+
+
+# --- one round, limits --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("q, sigma", [(0.1, 2.0), (0.5, 0.7), (1e-4, 1.0)])
+def test_one_round_of_a_folded_pair_is_remove_of_its_mixture(q, sigma):
+    mixture = Mixture([0.0, 2.0], [1 - q, q], sigma)
+    for epsilon in (0.0, 0.2, 1.5):
+        found = accounting.delta(DisjointUnion([(1.0, Folded(mixture))]), epsilon, "add")
+        truth = mixture.hockey_stick(epsilon, "remove")
+        assert found.lower <= truth * (1 + 1e-9) and truth * (1 - 1e-9) <= found.upper
+        assert found.relative_width < 1e-3
+
+
+def test_batches_of_everything():
+    for adjacency, sensitivity in (("substitution", 2), ("zero-out", 1)):
+        full = FixedBatchDPSGD(3.0, 50, 50, 10, adjacency=adjacency)
+        assert gaussian.epsilon(sensitivity * math.sqrt(10) / 3, 1e-5) in full.epsilon(1e-5)
+        # Every record is sampled, and one in ten is kept: a fixed batch.
+        cut, fixed = TruncatedPoissonDPSGD(3.0, 1.0, 50, 5, 10, adjacency), FixedBatchDPSGD(3.0, 5, 50, 10, adjacency=adjacency)
+        assert cut.epsilon(1e-5).upper == pytest.approx(fixed.epsilon(1e-5).upper, rel=1e-5)
+
+
+def test_a_bound_that_cuts_nothing_is_poisson_sampling():
+    for adjacency in ("add-remove", "substitution", "zero-out"):
+        wanted = PoissonDPSGD(1.0, 0.01, 100, adjacency=adjacency).epsilon(1e-6)
+        for most in (1000, 10**9):
+            assert TruncatedPoissonDPSGD(1.0, 0.01, 1000, most, 100, adjacency).epsilon(1e-6).upper == pytest.approx(wanted.upper, rel=1e-9)
+        found = TruncatedPoissonDPSGD(1.0, 0.01, 1000, 40, 100, adjacency).epsilon(1e-6)
+        assert found.upper == pytest.approx(wanted.upper, rel=1e-4)
+
+
+@given(
+    q=st.floats(0.005, 0.3), sigma=st.floats(0.6, 5.0), rounds=st.integers(1, 300), more=st.floats(1.05, 1.5),
+    adjacency=st.sampled_from(["add-remove", "substitution", "zero-out"]),
+)
+@settings(max_examples=5, deadline=None)
+def test_more_noise_and_fewer_rounds_cost_less(q, sigma, rounds, more, adjacency):
+    most = max(1, int(300 * q))
+    run = lambda sigma, rounds: TruncatedPoissonDPSGD(sigma, q, 300, most, rounds, adjacency)
+    first = run(sigma, rounds).delta(1.0)
+    assert run(sigma * more, rounds).delta(1.0).lower <= first.upper
+    assert first.lower <= run(sigma, 2 * rounds).delta(1.0).upper
+
+
+def test_wide_bounds_hold_the_narrow_ones():
+    for pair in (mixtures.truncated_poisson(0.1, 100, 9, 1.0, "substitution"), mixtures.truncated_poisson(0.1, 100, 9, 1.0)):
+        for rounds, epsilon in ((20, 1.0), (400, 0.3)):
+            found = accounting.delta([(pair, rounds)], epsilon, "remove")
+            always = wide.bracket([(pair, rounds)], epsilon, "remove")
+            assert always.lower <= found.upper and found.lower <= always.upper
+    certain = accounting.delta([(mixtures.replaced_in_batch(50, 100, 0.3), 5000)], 1.0)
+    assert certain.lower > 1 - 1e-5
+
+
+# --- neighbours, and what is refused ------------------------------------------------------------------
+
+
+def test_directions():
+    """Substitution is the same in both; of one-sided pieces remove is the larger."""
+    for run in (FixedBatchDPSGD(1.5, 5, 100, 50, adjacency="substitution"), TruncatedPoissonDPSGD(1.5, 0.05, 100, 6, 50, "substitution")):
+        first, second, both = (run.delta(0.5, direction) for direction in ("remove", "add", "both"))
+        assert first.lower <= second.upper and second.lower <= first.upper and both == first
+    run = TruncatedPoissonDPSGD(1.5, 0.05, 100, 6, 50)
+    assert run.delta(0.5, "add").upper < run.delta(0.5, "remove").lower == run.delta(0.5).lower
+    zeroed = TruncatedPoissonDPSGD(1.5, 0.05, 100, 6, 50, "zero-out")
+    assert zeroed.delta(0.5).upper >= max(zeroed.delta(0.5, direction).lower for direction in ("remove", "add"))
+
+
+def test_calibration_meets_the_target():
+    found = calibrate(FixedBatchDPSGD(1.0, 50, 1000, 30, adjacency="substitution"), epsilon=2.0, delta=1e-5)
+    assert found.delta(2.0).upper <= 1e-5 and found.epsilon(1e-5).upper <= 2.0 * (1 + 1e-9)
+    assert dataclasses.replace(found, noise_multiplier=0.999 * found.noise_multiplier).delta(2.0).upper > 1e-5
+
+
+def test_phases():
+    fixed = FixedBatchDPSGD(1.5, 5, 100, 50, adjacency="zero-out")
+    together = compose([fixed, PoissonDPSGD(2.0, 0.01, 100), LastIterate(1.0, 0.01, 100)])
+    assert together.epsilon(1e-5).upper > fixed.epsilon(1e-5).lower
+    with pytest.raises(ValueError, match="same neighbours; got 'add-remove' of 1 records to 0 and 'zero-out'"):
+        compose([fixed, FixedBatchDPSGD(1.5, 5, 100, 50)])
+    with pytest.raises(ValueError, match="same neighbours"):
+        compose([fixed, PoissonDPSGD(2.0, 0.01, 100, adjacency="substitution")])
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="group_size must be 1 with adjacency 'substitution'; got 2"):
+        FixedBatchDPSGD(1.0, 10, 100, 5, group_size=2, adjacency="substitution")
+    for method in ("contour", "renyi"):
+        with pytest.raises(ValueError, match="method must be 'auto' or 'lattice' for a pair in pieces"):
+            FixedBatchDPSGD(1.0, 10, 100, 5, adjacency="zero-out").epsilon(1e-5, method=method)
+    with pytest.raises(TypeError, match="mixture must be a Mixture"):
+        renyi.divergence(mixtures.replaced_in_batch(1, 10, 1.0), 2.0)
+    with pytest.raises(ValueError, match="dataset_size must be a whole number at least 1 and at most 1e"):
+        TruncatedPoissonDPSGD(1.0, 0.1, 10**11, 10, 5)
+    mixture = Mixture([0.0, 2.0], [0.9, 0.1], 1.0)
+    for pieces, error, match in [
+        ([], ValueError, "pieces must not be empty"), (3, TypeError, "pieces must be"), ([(0.5, mixture)], ValueError, "sum to 1"),
+        ([(1.0, "pair")], TypeError, "pieces must hold"), ([(0.0, mixture)], ValueError, "weight must be a finite real number above 0"),
+        ([(0.5, mixture), (0.5, Mixture([0.0, 2.0], [0.9, 0.1], 2.0))], ValueError, "noise_multiplier must be equal"),
+    ]:  # fmt: skip
+        with pytest.raises(error, match=match):
+            DisjointUnion(pieces)
+    with pytest.raises(ValueError, match="two sensitivities"):
+        Folded(Mixture([1.0], [1.0], 1.0))
+    with pytest.raises(TypeError, match="mixture must be a Mixture"):
+        Folded(0.1)
+
+
+def test_masses_of_a_folded_round_add_up():
+    """The halves and what is left at loss 0, from the nodes of the lattice: both laws have mass 1."""
+    for q, sigma in ((0.3, 1.0), (0.01, 2.0), (0.9, 0.5)):
+        pair = mixtures.replaced_in_batch(round(1000 * q), 1000, sigma)
+        step = step_of(pair, 1, "remove", 0.0, 60.0)
+        nodes = [(loss, mass + np.log(width)) for loss, mass, width, _ in step.weighted_nodes(0.01, 0.0, 0.0)]
+        loss, mass = (np.concatenate(column) for column in zip(*nodes))
+        assert math.fsum(np.exp(mass)) == pytest.approx(1, abs=1e-12)
+        # The window ends where the first law has no mass; the second has a little there.
+        assert 1 - 1e-7 < math.fsum(np.exp(mass - loss)) < 1 + 1e-12
+
+
+def test_tails_of_all_pieces_count():
+    """With windows cut short the laws above and below still hold the truth, whichever piece the mass beyond comes from."""
+    pair = mixtures.truncated_poisson(0.3, 20, 4, 1.0)
+    for direction in ("remove", "add"):
+        step = step_of(pair, 1, direction, 0.0, 2.0)  # a tail of e^-2 each
+        law = Law(step, 0.05, 1.0)
+        beyond = math.exp(law.log_infinite) if law.log_infinite > -math.inf else 0.0
+        tilted = law.upper * np.exp(law.scale - law.losses())
+        assert tilted.sum() + beyond == pytest.approx(1, abs=1e-9)
+        assert sum(math.exp(log_weight + piece.log_high_tail) for log_weight, piece in step.pieces) > 0.1
+
+
+def test_answers_are_brackets_that_say_so():
+    found = FixedBatchDPSGD(2.0, 100, 10_000, 1000, adjacency="substitution").epsilon(1e-6)
+    assert isinstance(found, Bracket) and found.method == "lattice"
+    with pytest.raises(NoBracketError):
+        accounting.log_delta([(mixtures.truncated_poisson(0.05, 100, 3, 1.0), 2)], 50.0, "add")
