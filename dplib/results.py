@@ -5,19 +5,24 @@ upper bound alone, `Certificate` an upper bound that random samples prove with a
 probability of failure, `Estimate` a sampled value with its confidence bound. None turns
 into a bare float by itself: the reader of a number has to say which end is meant.
 
+The answers of a mechanism say which datasets are told apart: `adjacency`, which is printed where it is not the default.
+
 An end is a float that knows its direction: with any number of digits, `UpperEnd` is printed
 rounded up, `LowerEnd` rounded down.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
 
 from ._base import validate as check
 
-__all__ = ["Bracket", "Certificate", "Estimate", "LowerEnd", "NoBracketError", "UpperBound", "UpperEnd"]
+__all__ = ["Bracket", "Certificate", "Estimate", "LowerEnd", "NoBracketError", "UpperBound", "UpperEnd", "says_adjacency"]
 
 
 class NoBracketError(ArithmeticError):
@@ -106,6 +111,27 @@ def _read(text):
     return float(number if number == text or number.endswith("f") else f"{number}e-2")
 
 
+Question = TypeVar("Question", bound=Callable)
+
+
+def says_adjacency(question: Question) -> Question:
+    """A method whose answers say which datasets are told apart: the `_adjacency` of its mechanism."""
+
+    @functools.wraps(question)
+    def asked(self, *arguments, **options):
+        return replace(question(self, *arguments, **options), adjacency=self._adjacency)
+
+    return cast(Question, asked)
+
+
+_USUAL = ("", "add-remove", "add-remove or zero-out")  # not printed
+
+
+def _said(before, adjacency):
+    """An adjacency as it is printed."""
+    return "" if adjacency in _USUAL else before + adjacency
+
+
 @dataclass(frozen=True)
 class Bracket:
     """A certified pair: lower <= truth <= upper.
@@ -116,6 +142,7 @@ class Bracket:
         the *upper* end is the privacy guarantee; the lower end shows how much
         the accountant could still gain.
     method : which accountant produced it ("closed form", "contour", "lattice").
+    adjacency : which datasets are told apart ("add-remove", "substitution", ...), "" where nobody has said; no part of a comparison.
 
     Raises ValueError when the ends are not finite or are in the wrong order.
 
@@ -130,6 +157,7 @@ class Bracket:
     lower: float
     upper: float
     method: str = ""
+    adjacency: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self):
         lower, upper = check.real("lower", self.lower), check.real("upper", self.upper)
@@ -164,7 +192,7 @@ class Bracket:
         return format(self.upper, spec) if spec else str(self)
 
     def __str__(self) -> str:
-        method = f", {self.method}" if self.method else ""
+        method = (f", {self.method}" if self.method else "") + _said(", ", self.adjacency)
         upper = f"{self.upper:.6g}"
         if self.lower == self.upper:
             return f"{upper} (exact{method})"
@@ -193,6 +221,7 @@ class UpperBound:
     upper: float
     method: str = ""
     order: float | None = None
+    adjacency: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self):
         object.__setattr__(self, "upper", UpperEnd(check.real("upper", self.upper, at_least=0)))
@@ -212,7 +241,7 @@ class UpperBound:
             # Three digits of 1.0004 would read as an order of 1, which is none.
             order = f"{self.order:.3g}" if self.order >= 1.1 else f"1 + {self.order - 1:.3g}"
             how += f"{' ' if self.method else ', '}order {order}"
-        return f"<= {self.upper:.6g} (upper bound{how})"
+        return f"<= {self.upper:.6g} (upper bound{how}{_said(', ', self.adjacency)})"
 
 
 @dataclass(frozen=True)
@@ -240,6 +269,7 @@ class Certificate:
     failure_probability: float
     samples: int
     method: str = ""
+    adjacency: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self):
         object.__setattr__(self, "upper", UpperEnd(check.real("upper", self.upper, at_least=0)))
@@ -257,7 +287,7 @@ class Certificate:
         return format(self.upper, spec) if spec else str(self)
 
     def __str__(self) -> str:
-        method = f"; {self.method}" if self.method else ""
+        method = (f"; {self.method}" if self.method else "") + _said("; ", self.adjacency)
         return (
             f"<= {self.upper:.6g} (certificate from {self.samples} samples, wrong with probability "
             f"<= {UpperEnd(self.failure_probability):g}{method})"
@@ -287,6 +317,7 @@ class Estimate:
     upper: float
     confidence: float
     method: str = ""
+    adjacency: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self):
         value = check.real("value", self.value)
@@ -308,7 +339,7 @@ class Estimate:
         return format(self.value, spec) if spec else str(self)
 
     def __str__(self) -> str:
-        how = f"estimate, {self.method}" if self.method else "estimate"
+        how = (f"estimate, {self.method}" if self.method else "estimate") + _said(", ", self.adjacency)
         if not self.standard_error:
             return f"{self.value:.6g} ({how})"
         # One digit more than the standard error supports would be noise.

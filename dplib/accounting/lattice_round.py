@@ -20,7 +20,7 @@ _RULES.append((math.inf, np.polynomial.legendre.leggauss(8)))
 _NODES = 60_000  # held at once
 _CUTS = 100_000  # half-lattice losses whose panels are held at once
 _MOST_PANELS = 12_000_000  # times components
-_MOST_ROUGH = 20_000
+_MOST_ROUGH = 6_000
 _MOST_REMOVED = 300  # vertices in a row, at the end of the lower curve
 _WIDEST_CELL = 8.0  # of the lower law
 _FAR = 100.0  # from such u on the density of P is not summed from the loss: the terms would cancel

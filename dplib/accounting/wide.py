@@ -36,6 +36,7 @@ _LARGEST_TILT = 1e6
 _LOG_SMALLEST = -745.0  # log of the smallest float
 LOG_CERTAIN = -14.0  # log of a 1 - delta that is no practical one
 _SMALL = -60.0  # log of a delta that needs no better bound
+_STEEP = 100.0  # the largest shift with which Renyi orders are searched for a better bound
 _TERMS = 1_000_000  # cells times components held at once
 _MOST_TERMS, _FEWEST_CELLS = 20_000_000, 50  # cells times components in all: half a second
 _ROUNDING = 1e-12  # of one round's log int P^{1-t} Q^t
@@ -65,7 +66,7 @@ def bracket(parts, epsilon, direction):
 
 def log_upper(parts, epsilon, direction, *, quick=False):
     """Upper bound of log delta(epsilon), at most 0: the smallest of Chernoff's with a cut, and of Renyi's."""
-    bounds = [0.0]
+    bounds, steep = [0.0], _is_steep(parts)
     # The search over Renyi orders takes longest, and helps where neither of the others does.
     for bound in _of(parts, _chernoff, renyi_log_delta) if quick else _of(parts, _chernoff, renyi_log_delta, _renyi_delta):
         try:
@@ -73,9 +74,14 @@ def log_upper(parts, epsilon, direction, *, quick=False):
                 bounds.append(bound(parts, epsilon, direction))
         except (NoBracketError, ValueError):
             pass
-        if min(bounds) < _SMALL:
+        if min(bounds) < (0.0 if steep else _SMALL):
             break
     return min(bounds)
+
+
+def _is_steep(parts):
+    """Whether a search over Renyi orders takes seconds: its integrals are as long as shifts times orders."""
+    return max((float(abs(shifts).max()) for pair, _ in parts for shifts, _ in pair.laws()), default=0.0) > _STEEP
 
 
 def _of(parts, chernoffs, *renyis):
@@ -179,6 +185,8 @@ def epsilon_upper(parts, delta, direction):
     """Upper bound of the smallest epsilon with delta(epsilon) <= delta; NoBracketError where there is none."""
     bounds, reasons = [], []
     for bound in _of(parts, _chernoff_epsilon, _renyi_epsilon):
+        if bounds and _is_steep(parts):
+            break
         try:
             with inside_floats():
                 bounds.append(bound(parts, delta, direction))

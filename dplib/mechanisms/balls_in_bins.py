@@ -20,7 +20,7 @@ from .._base.validate import Direction
 from ..balls_in_bins import certified, exact, tuple_sampler
 from ..balls_in_bins.gram import gram, gram_upper
 from ..matrices import Encoder
-from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd
+from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd, says_adjacency
 
 Method = Literal["auto", "exact", "estimate", "certificate"]
 
@@ -77,6 +77,7 @@ class BallsInBins:
     epochs: int
     non_adaptive: bool = False
     _gram: np.ndarray = field(init=False, repr=False, compare=False)
+    _adjacency = "add-remove or zero-out"  # of its answers
 
     def __post_init__(self):
         check.noise_multiplier(self.noise_multiplier)
@@ -91,6 +92,7 @@ class BallsInBins:
         """Inner products of the modes at noise multiplier 1, shape (batches_per_epoch, batches_per_epoch)."""
         return self._gram.copy()
 
+    @says_adjacency
     def delta(
         self, epsilon: float, direction: Direction = "both", method: Method = "auto", *, seed: int = 0,
         samples: int | None = None, failure_probability: float | None = None,
@@ -122,6 +124,7 @@ class BallsInBins:
         with _naming_the_noise(self):
             return balls_in_bins.certify(self._upper_gram(), epsilon, direction, **ask.sampling(failure))
 
+    @says_adjacency
     def epsilon(
         self, delta: float, direction: Direction = "both", method: Method = "auto", *, seed: int = 0,
         samples: int | None = None, failure_probability: float | None = None,

@@ -21,6 +21,11 @@ class Composed(_Mechanism):
     def composition(self) -> list[tuple[accounting.Pair, int]]:
         return [part for phase in self.phases for part in phase.composition()]
 
+    @property
+    def _adjacency(self):
+        told = {phase._adjacency for phase in self.phases}
+        return told.pop() if len(told) == 1 else "zero-out" if "zero-out" in told else "add-remove"
+
     def _facing(self, direction):
         return self.phases[0]._facing(direction)  # of all of them
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from .. import accounting, mixtures
 from .._base import validate as check
 from .._base.validate import Direction
-from ..results import Bracket, UpperBound
+from ..results import Bracket, UpperBound, says_adjacency
 
 Adjacency = Literal["add-remove", "substitution", "zero-out"]
 ADJACENCIES = ("add-remove", "substitution", "zero-out")
@@ -51,6 +51,12 @@ class _Mechanism:
         """The direction of the composition that is this direction of the mechanism."""
         return check.direction(direction)
 
+    @property
+    def _adjacency(self):
+        """Which datasets the answers tell apart."""
+        return getattr(self, "adjacency", "add-remove")
+
+    @says_adjacency
     def delta(
         self, epsilon: float, direction: Direction = "both", method: accounting.Method = "auto"
     ) -> Bracket | UpperBound:
@@ -62,6 +68,7 @@ class _Mechanism:
         """
         return accounting.delta(self.composition(), epsilon, self._facing(direction), method)
 
+    @says_adjacency
     def epsilon(
         self, delta: float, direction: Direction = "both", method: accounting.Method = "auto"
     ) -> Bracket | UpperBound:
@@ -140,6 +147,12 @@ class PoissonDPSGD(_Mechanism):
         if self.inserted is not None or self.deleted is not None:
             return self.inserted or 0, self.deleted or 0
         return self.group_size, self.group_size if self.adjacency == "substitution" else 0
+
+    @property
+    def _adjacency(self):
+        inserted, deleted = self._groups
+        mixed = self.inserted is not None or self.deleted is not None
+        return f"{inserted} inserted and {deleted} deleted" if mixed else self.adjacency
 
     def composition(self) -> list[tuple[accounting.Pair, int]]:
         # Records that are all on one side make a one-sided pair, whichever side it is: see `_facing`.

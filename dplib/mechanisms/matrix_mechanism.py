@@ -8,7 +8,7 @@ from .. import conditional
 from .._base import validate as check
 from .._base.validate import Direction
 from ..matrices import Encoder
-from ..results import UpperBound
+from ..results import UpperBound, says_adjacency
 from .matrix_bounds import FEW, Bounds
 
 
@@ -58,6 +58,7 @@ class MatrixMechanism:
     tail_bound: str = "best"
     tail_share: float | None = None
     round_entries_to: float | None = None
+    _adjacency = "add-remove or zero-out"  # of its answers
 
     def __post_init__(self):
         conditional.check_setting(
@@ -69,6 +70,7 @@ class MatrixMechanism:
         if self.round_entries_to is not None:
             check.real("round_entries_to", self.round_entries_to, above=0)
 
+    @says_adjacency
     def epsilon(self, delta: float, direction: Direction = "both") -> UpperBound:
         """Upper bound on epsilon at `delta` in (0, 1).
 
@@ -77,6 +79,7 @@ class MatrixMechanism:
         delta = check.delta(delta)
         return Bounds(self, check.direction(direction)).epsilon(delta)[0]
 
+    @says_adjacency
     def delta(self, epsilon: float, direction: Direction = "both") -> UpperBound:
         """Upper bound on delta at `epsilon` >= 0. Arguments as for `epsilon`."""
         epsilon = check.epsilon(epsilon)

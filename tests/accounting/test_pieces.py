@@ -11,11 +11,18 @@ from dp_accounting.pld import privacy_loss_distribution as theirs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplib import PoissonDPSGD, accounting, calibrate, gaussian, mixtures, renyi
+from dplib import PoissonDPSGD, accounting, calibrate, gaussian, matrices, mixtures, renyi
 from dplib.accounting import wide
 from dplib.accounting.lattice_pieces import step_of
 from dplib.accounting.lattice_round import Law
-from dplib.mechanisms import FixedBatchDPSGD, LastIterate, TruncatedPoissonDPSGD, compose
+from dplib.mechanisms import (
+    BallsInBins,
+    FixedBatchDPSGD,
+    LastIterate,
+    MatrixMechanism,
+    TruncatedPoissonDPSGD,
+    compose,
+)
 from dplib.mixtures import DisjointUnion, Folded, Mixture
 from dplib.results import Bracket, NoBracketError
 
@@ -178,8 +185,13 @@ def test_directions():
         assert first.lower <= second.upper and second.lower <= first.upper and both == first
     run = TruncatedPoissonDPSGD(1.5, 0.05, 100, 6, 50)
     assert run.delta(0.5, "add").upper < run.delta(0.5, "remove").lower == run.delta(0.5).lower
-    zeroed = TruncatedPoissonDPSGD(1.5, 0.05, 100, 6, 50, "zero-out")
-    assert zeroed.delta(0.5).upper >= max(zeroed.delta(0.5, direction).lower for direction in ("remove", "add"))
+    # Three records in one world and one in the other: the direction of the three is the larger, whatever it is called.
+    skew = mixtures.two_sided(mixtures.binomial(1, 0.1, 1.0), mixtures.binomial(3, 0.1, 1.0))
+    pair = DisjointUnion([(0.3, skew), (0.7, skew)])
+    first, second = (accounting.delta(pair, 0.5, direction) for direction in ("remove", "add"))
+    assert first.upper < second.lower and accounting.delta(pair, 0.5).upper == second.upper
+    whole = accounting.delta(skew, 0.5, "add")
+    assert second.lower <= whole.upper and whole.lower <= second.upper
 
 
 def test_calibration_meets_the_target():
@@ -248,6 +260,16 @@ def test_tails_of_all_pieces_count():
 
 def test_answers_are_brackets_that_say_so():
     found = FixedBatchDPSGD(2.0, 100, 10_000, 1000, adjacency="substitution").epsilon(1e-6)
-    assert isinstance(found, Bracket) and found.method == "lattice"
+    assert isinstance(found, Bracket) and found.method == "lattice" and found.adjacency == "substitution"
+    assert str(found).endswith("lattice, substitution)")
+    for run, told in [
+        (PoissonDPSGD(1.0, 0.01, 10), "add-remove"), (PoissonDPSGD(1.0, 0.01, 10, inserted=2, deleted=1), "2 inserted and 1 deleted"),
+        (TruncatedPoissonDPSGD(1.0, 0.01, 100, 3, 5, "zero-out"), "zero-out"), (LastIterate(1.0, 0.01, 10), "add-remove"),
+        (compose([FixedBatchDPSGD(1.5, 5, 100, 5, adjacency="zero-out"), PoissonDPSGD(2.0, 0.01, 10)]), "zero-out"),
+        (BallsInBins(matrices.identity(4), 1.0, 2, 2), "add-remove or zero-out"),
+        (MatrixMechanism(matrices.identity(4), 1.0, 0.1), "add-remove or zero-out"),
+    ]:  # fmt: skip
+        for answer in (run.epsilon(1e-3), run.delta(1.0)):
+            assert answer.adjacency == told and (told in str(answer)) == ("add" not in told)
     with pytest.raises(NoBracketError):
         accounting.log_delta([(mixtures.truncated_poisson(0.05, 100, 3, 1.0), 2)], 50.0, "add")
