@@ -61,7 +61,7 @@
       *draw({ q }, panel) {
         const span = { from: -1.5, to: 4.5 };
         const left = panel(0, { ...span, label: "output of round 1" }, { ...span, label: "output of round 2" }, q === 1 ? "Not sampled" : `Sampled, q = ${q}`);
-        for (const middle of between(-0.5, 3.5, 0.5)) left.curve((x) => outputAt(q, 2 * loss(q, middle) - loss(q, x)), 0);
+        for (const middle of between(-0.5, 3.5, 0.5)) left.curve((x) => outputAt(q, 2 * loss(q, middle) - loss(q, x)), 0, left.grid(960));
         left.curve((x) => 3 - x, 1);
         left.key([["equal evidence", 0], ["equal sum", 1]]);
         const rates = between(0, 24, 1).map((i) => 100 ** (i / 24 - 1));
@@ -95,7 +95,7 @@
         left.dot(order, divergence(q, order), 1);
         left.key([["not sampled", 0], ["sampled", 1]], { from: 0.6 });
         yield;
-        const truth = exact(q), right = panel(1, axis, { from: truth * 0.7, to: truth * 40, log: true, label: "ε (δ = 10⁻⁶)" }, "… and what the order promises for 2000");
+        const truth = exact(q), right = panel(1, axis, { from: truth * 0.7, to: truth * 40, log: true, label: "ε (δ = 10⁻⁶)" }, "… and the promise for 2000");
         right.rule(order);
         right.curve((x) => promised(q, x, 2000, 1e-6), 1, right.grid(80));
         right.curve(() => truth, 3, [1.3, 40]);
@@ -119,7 +119,7 @@
         left.dot(q, noiseOf(epsilon, q), 0);
         left.key([["the noise needed", 0], ["as fast as the batch", 1]], { from: 0.62 });
         yield;
-        const right = panel(1, axis, { from: all / 3, to: all * 3e5, log: true, label: "effective noise σ / q" }, "… so the effective noise falls, but near q = δ");
+        const right = panel(1, axis, { from: all / 3, to: 5e4 * 5 * noiseOf(epsilon, 2e-5), log: true, label: "effective noise σ / q" }, "… so the effective noise falls");
         right.rule(q);
         right.curve((x) => noiseOf(epsilon, x) / x, 0);
         right.dot(q, noiseOf(epsilon, q) / q, 0);

@@ -102,9 +102,9 @@
           const chart = panel(place, { ...span, label: "first round" }, { ...span, label: "second round" }, title);
           const inside = (x) => Math.min(Math.max(edge(x), span.from), span.to);
           chart.area(() => span.to, inside, 0);
-          if (place === 0) chart.curve(edge, 0, chart.grid(2000));
+          if (place === 0) chart.rule(0.5 + s * epsilon);
           else chart.curve((x) => (edge(x) > span.from ? edge(x) : null), 0, chart.grid(960));
-          chart.dot(0, 0, "faint");
+          chart.text(-0.2, -0.2, "+");
           for (const [x, y] of modes) chart.dot(x, y, 1);
         });
         yield;
@@ -148,13 +148,13 @@
     {
       figure: "fig-17-noise", height: 320,
       sliders: {
-        epsilon: { label: "promised ε", values: [0.5, 1, 2, 4, 8], at: 8 },
+        epsilon: { label: "promised ε", values: [0.5, 1, 2, 4, 8], at: 4 },
         t: { label: "number of rounds t", values: [1, 16, 32, 48, 64, 96, 128, 160, 192, 224, 256], at: 256 },
       },
       says: ({ epsilon, t }) => `At ε = ${epsilon} the noise in the model after round t = ${t} has the deviation ${SCHEMES.map(([scheme]) => `${number(spread(scheme, epsilon)[t - 1])} for ${scheme}`).join("; ")}.`,
       *draw({ epsilon, t }, panel) {
         const top = Math.max(...SCHEMES.map(([scheme]) => spread(scheme, epsilon)[ROUNDS - 1]));
-        const chart = panel(0, { from: 0, to: ROUNDS, label: "round" }, { from: 0, to: 1.25 * top, label: "noise in the model" });
+        const chart = panel(0, { from: 0, to: ROUNDS + 8, label: "round" }, { from: 0, to: 1.25 * top, label: "noise in the model" });
         chart.rule(t);
         for (const [scheme, i] of SCHEMES) {
           chart.curve((round) => spread(scheme, epsilon)[round - 1], i, between(1, ROUNDS, 1));

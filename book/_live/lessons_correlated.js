@@ -149,25 +149,25 @@
     {
       figure: "fig-11-posterior", height: 340,
       sliders: {
-        c: { label: "noise, in column norms c", values: [0.7, 1, 1.25, 1.5, 2, 3, 4, 5], at: 1 },
+        c: { label: "noise / column norm c", values: [1, 1.25, 1.5, 2, 3, 4, 5, 8], at: 1 },
         share: { label: "runs set aside δ₁", values: [0.0001, 0.001, 0.01, 0.05, 0.2], at: 0.05 },
       },
       says: ({ c, share }) => `With c = ${c} and δ₁ = ${share} no row finds the belief above ${number(Math.max(...bound11(c, share)), 4, 1)}, outside of the runs set aside; before the first row it is q = 0.1.`,
       *draw({ c, share }, panel) {
         const chart = panel(0, { from: 1, to: 24, label: "row about to be released", ticks: { 1: "1", 5: "5", 10: "10", 15: "15", 20: "20", 24: "24" } }, { from: logit(0.0005), to: logit(0.9995), label: "belief in round 1", ticks: LOGITS });
         const bound = bound11(c, share), at = rows(24);
-        for (const { used, belief } of simulated(TWENTY_FOUR, c * norm(TWENTY_FOUR), 0.1, 40, 11)) chart.curve((row) => logit(belief[row - 1]), used ? "thin moving-0" : "thin moving-faint", at.map((row) => row + 1));
+        for (const { used, belief } of simulated(TWENTY_FOUR, c * norm(TWENTY_FOUR), 0.1, 40, 11)) chart.curve((row) => logit(belief[row - 1]), used ? "thin moving-0" : "thin moving-4", at.map((row) => row + 1));
         chart.curve((row) => logit(bound[row - 1]), 1, at.map((row) => row + 1));
-        chart.key([["round 1 used the record", 0], ["it did not", "faint"], ["bound in advance", 1]], { from: 0.72 });
+        chart.key([["round 1 used the record", 0], ["it did not", "thin moving-4"], ["bound in advance", 1]], { from: 0.72 });
         yield;
       },
     },
     {
       figure: "fig-12-belief", height: 320,
-      sliders: { c: { label: "noise, in column norms c", values: [2, 2.5, 3, 4, 5, 6, 8, 12], at: 4 } },
+      sliders: { c: { label: "noise / column norm c", values: [2, 2.5, 3, 4, 5, 6, 8, 12], at: 4 } },
       says({ c }) {
         const bound = Math.max(...bound12(c));
-        return `With c = ${c} the belief does not rise above ${number(bound, 4, 1)}, which is ${number(64 * bound, 4, 1)} times the sampling probability, but in a run of two million.`;
+        return `With c = ${c} the belief stays at or below ${number(bound, 4, 1)}, which is ${number(64 * bound, 4, 1)} times the sampling probability, but for a chance of one in two million at most.`;
       },
       *draw({ c }, panel) {
         const chart = panel(0, { from: 0, to: 64, label: "outputs seen so far" }, { from: 0.002, to: 1, log: true, label: "belief in round 1" });

@@ -164,7 +164,7 @@ MOVING = {
     "fig-7-pick-an-order": ("07_renyi", order, list(product((1.5, 2, 7, 32), (0.002, 0.01, 0.1)))),
     "fig-9-slow-growth": ("09_one_step", one_release, list(product((0.1, 1, 4), (0.00002, 0.0001, 0.01, 0.1, 0.5, 1)))),
     "fig-10-noise-fades": ("10_matrix_mechanism", bands, [(2**power,) for power in range(11)]),
-    "fig-11-posterior": ("11_conditional_composition", lambda c, share: [c, share, belief(24, c, 0.1, share), 0.1], list(product((0.7, 1, 3, 5), (0.0001, 0.01, 0.2)))),
+    "fig-11-posterior": ("11_conditional_composition", lambda c, share: [c, share, belief(24, c, 0.1, share), 0.1], list(product((1, 2, 5), (0.0001, 0.01, 0.2)))),
     "fig-12-belief": ("12_mmcc", lambda c: [c, belief(64, c, 1 / 64, 5e-7), 64 * belief(64, c, 1 / 64, 5e-7)], [(2,), (3,), (4,), (6,), (12,)]),
     "fig-13-levels": ("13_shuffled_tree", shuffled_tree, [(1,), (2,), (4,), (6,)]),
     "fig-14-two-batches": ("14_balls_in_bins", two_batches, list(product((0, 0.5, 1.3, 2), (0.5, 1, 3)))),
@@ -228,6 +228,29 @@ def test_a_figure_moves(page, address, figure):
     page.emulate_media(media="screen")
     where.get_by_role("button").click()
     assert image.is_visible() and not drawing.is_visible() and says.inner_text() == first
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("figure", [name for name in MOVING if 6 <= int(MOVING[name][0][:2]) <= 17])
+def test_a_moved_figure_fits_a_small_phone(page, address, figure, theme):
+    """360 pixels wide, in both themes: nothing runs out of the page, curves and words are seen on the ground."""
+    page.set_viewport_size({"width": 360, "height": 740})
+    checks.open_page(page, f"{address}/notebooks/{MOVING[figure][0]}.html")
+    page.evaluate("theme => { document.documentElement.dataset.theme = document.documentElement.dataset.mode = theme }", theme)
+    page.locator(f"#{figure} input").last.press("ArrowLeft")
+    drawing = page.locator(f"#{figure} > svg")
+    drawing.wait_for(state="visible")
+    assert checks.overflow_problems(page) == []
+    assert drawing.bounding_box()["width"] <= 360
+    outside = """node => [...node.querySelectorAll('text')].filter(text => {
+      const box = text.getBoundingClientRect(), all = node.getBoundingClientRect();
+      return box.left < all.left - 1 || box.right > all.right + 1;
+    }).map(text => text.textContent)"""
+    assert drawing.evaluate(outside) == []
+    colours = "node => ['text', 'polyline, path.moving-cloud'].map(kind => getComputedStyle(node.querySelector(kind))[kind === 'text' ? 'fill' : 'stroke'])"
+    for colour in drawing.evaluate(colours):
+        brightness = sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3
+        assert brightness < 140 if theme == "light" else brightness > 140, colour
 
 
 def test_without_scripts_the_stored_figure_stands(chromium, address):
