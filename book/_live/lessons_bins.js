@@ -139,10 +139,10 @@
         }
         const chart = panel(0, { from: 0, to: 0.7, label: "entry c of the encoder" }, { from: 0.9, to: 1.25, label: "error / error at c = 0" });
         chart.rule(c);
-        for (const other of others) chart.curve((entry) => relative(entry, other), "faint", entries);
+        for (const other of others) chart.curve((entry) => relative(entry, other), "thin moving-4", entries);
         chart.curve((entry) => relative(entry, epsilon), 0, entries);
         chart.dot(c, relative(c, epsilon), 0);
-        chart.key([[`ε = ${epsilon}`, 0], [`ε = ${others.join(", ")}`, "faint"]], { end: "left" });
+        chart.key([[`ε = ${epsilon}`, 0], [`ε = ${others.join(", ")}`, "thin moving-4"]], { end: "left" });
       },
     },
     {
