@@ -57,7 +57,7 @@
     {
       figure: "fig-6-forgets", panels: 2, height: 300,
       sliders: { q: { label: "sampling probability q", values: [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1], at: 0.1 } },
-      says: ({ q }) => `With q = ${q} both rounds have ε ≤ ${number(bothSeen(q), 4, 1)} at δ = 10⁻⁶ if each output is seen, and ε ≤ ${number(sumSeen(q), 4, 1)} if only their sum is.`,
+      says: ({ q }) => `With q = ${q} both rounds have ε = ${number(bothSeen(q))} at δ = 10⁻⁶ if each output is seen, and ε = ${number(sumSeen(q))} if only their sum is.`,
       *draw({ q }, panel) {
         const span = { from: -1.5, to: 4.5 };
         const left = panel(0, { ...span, label: "output of round 1" }, { ...span, label: "output of round 2" }, q === 1 ? "Not sampled" : `Sampled, q = ${q}`);
