@@ -6,6 +6,7 @@ live page, or a chapter's figure that readers can move. Notebooks stay plain Mar
 of their figures the form of a live page stands as well, and the wizard stands in the place of chapter 18's sentence on it.
 """
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -22,14 +23,29 @@ FORMS = {
     "calculator": [*ACCOUNTANT, "endings.js", "calculator.js"],
     "batches": [*ACCOUNTANT, "moving.js", "large_batches.js"],
 }
+STUDY = "dplib/lessons/studies/training.json"
+SCHEMES = ("no amplification", "DP-SGD, Poisson", "buffered, bins")  # of the first figure of chapter 17
+TRAINING = "training_encoders.js"  # made by the build: `training_encoders`
+# The address of a figure that moves -> the scripts that its lesson needs, and where the lesson stands.
 FIGURES = {
-    "fig-0-four-schemes": ACCOUNTANT,
-    "fig-1-hockey-stick": GAUSSIAN,
-    "fig-2-losses": ACCOUNTANT,
-    "fig-3-secret": GAUSSIAN,
-    "fig-4-one-crossing": GAUSSIAN,
-    "fig-5-growth": ACCOUNTANT,
-    "fig-19-mistakes": ACCOUNTANT,
+    "fig-0-four-schemes": (ACCOUNTANT, "lessons.js"),
+    "fig-1-hockey-stick": (GAUSSIAN, "lessons.js"),
+    "fig-2-losses": (ACCOUNTANT, "lessons.js"),
+    "fig-3-secret": (GAUSSIAN, "lessons.js"),
+    "fig-4-one-crossing": (GAUSSIAN, "lessons.js"),
+    "fig-5-growth": (ACCOUNTANT, "lessons.js"),
+    "fig-19-mistakes": (ACCOUNTANT, "lessons.js"),
+    "fig-6-forgets": (ACCOUNTANT, "lessons_alone.js"),
+    "fig-7-pick-an-order": (ACCOUNTANT, "lessons_alone.js"),
+    "fig-9-slow-growth": (GAUSSIAN, "lessons_alone.js"),
+    "fig-10-noise-fades": (GAUSSIAN, "lessons_correlated.js"),
+    "fig-11-posterior": (GAUSSIAN, "lessons_correlated.js"),
+    "fig-12-belief": (GAUSSIAN, "lessons_correlated.js"),
+    "fig-13-levels": (GAUSSIAN, "lessons_correlated.js"),
+    "fig-14-two-batches": (GAUSSIAN, "lessons_bins.js"),
+    "fig-15-clouds": (GAUSSIAN, "lessons_bins.js"),
+    "fig-16-two-batches": (GAUSSIAN, "lessons_bins.js"),
+    "fig-17-noise": ([TRAINING, *GAUSSIAN], "lessons_bins.js"),
 }
 # Figure of a chapter -> the form that follows it, its live page, and what the reader is told.
 IN_CHAPTERS = {
@@ -68,7 +84,7 @@ def with_forms(body, folder):
 def scripts_of(body):
     """The scripts that a page needs, each once and in order."""
     lists = [scripts for name, scripts in FORMS.items() if re.search(rf'<form[^>]* id="{name}"', body)]
-    lists += [[*scripts, "moving.js", "lessons.js"] for name, scripts in FIGURES.items() if f'id="{name}"' in body]
+    lists += [[*scripts, "moving.js", "formulas.js", lesson] for name, (scripts, lesson) in FIGURES.items() if f'id="{name}"' in body]
     return list(dict.fromkeys(script for scripts in lists for script in scripts))
 
 
@@ -80,6 +96,16 @@ def enliven(app, pagename, templatename, context, doctree):
         app.add_js_file(f"live/{script}", priority=900 + place, loading_method="defer")
 
 
+def training_encoders(study):
+    """The script with the encoders of the study of chapter 17: scheme -> epsilon -> {coefficients, noise}."""
+    table = {}
+    for row in json.loads(study.read_text(encoding="utf-8"))["encoders"]:
+        if row["scheme"] in SCHEMES:
+            shown = {"coefficients": row["coefficients"], "noise": row["noise_multiplier"]}
+            table.setdefault(row["scheme"], {})[f"{row['epsilon']:g}"] = shown
+    return f"window.TrainingEncoders = {json.dumps(table, separators=(',', ':'))};\n"
+
+
 def copy_scripts(app, exception):
     if exception or app.builder.format != "html":
         return
@@ -88,6 +114,9 @@ def copy_scripts(app, exception):
     target.mkdir(parents=True)
     for script in sorted(Path(app.srcdir, "book", "_live").glob("*.js")):
         shutil.copy2(script, target / script.name)
+    study = Path(app.srcdir, STUDY)
+    if study.is_file():  # not in the small project of a test
+        (target / TRAINING).write_text(training_encoders(study), encoding="utf-8")
 
 
 def setup(app):

@@ -1,39 +1,12 @@
-/* The figures that move, one a lesson: which figure, which sliders, the sentence, the drawing. The numbers come from
-   closed forms and from the calculator's accountant. */
+/* The figures that move, one a lesson: which figure, which sliders, the sentence, the drawing. Here those of chapters 0 to 5
+   and 19; numbers come from closed forms and from the calculator's accountant. */
 (function (root) {
   "use strict";
 
-  const { PoissonDPSGD, FixedBatchDPSGD, knownBatches, NoBracketError, groupLemma, gaussianLogDelta, logNdtr } = root.PrivacyAccountant;
+  const { PoissonDPSGD, FixedBatchDPSGD, knownBatches, groupLemma, logNdtr } = root.PrivacyAccountant;
   const { move, number } = root.Moving;
 
-  const between = (from, to, step) => Array.from({ length: Math.round((to - from) / step) + 1 }, (_, i) => Number((from + i * step).toPrecision(10)));
-  const normal = (x, mean, sigma) => Math.exp(-(((x - mean) / sigma) ** 2) / 2) / sigma / Math.sqrt(2 * Math.PI);
-
-  /** delta of a Gaussian release whose shift is mu times its noise. */
-  const delta = (mu, epsilon) => Math.exp(gaussianLogDelta(mu, epsilon));
-
-  /** delta (remove) of one round that a record joins in secret with probability q. */
-  const sampled = (q, mu, epsilon) => q * delta(mu, Math.log1p(Math.expm1(epsilon) / q));
-
-  /** The output of such a round at which its loss is epsilon, with noise 1. */
-  const crossing = (q, epsilon) => 0.5 + Math.log((Math.expm1(epsilon) + q) / q);
-
-  /** f of its arguments, computed once for each; null where no bracket closes in the browser. */
-  function once(f) {
-    const known = new Map();
-    return (...values) => {
-      const key = values.join();
-      if (!known.has(key)) {
-        try {
-          known.set(key, f(...values));
-        } catch (error) {
-          if (!(error instanceof NoBracketError)) throw error;
-          known.set(key, null);
-        }
-      }
-      return known.get(key);
-    };
-  }
+  const { between, normal, delta, sampled, crossing, once } = root.LessonFormulas;
 
   // The running example: 2000 rounds, 500 of 50,000 records in each, delta = 1e-6.
   const running = (sigma, groupSize = 1, steps = 2000) => new PoissonDPSGD({ noiseMultiplier: sigma, samplingProbability: 0.01, steps, groupSize });

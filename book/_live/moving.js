@@ -14,6 +14,7 @@
       const [mantissa, exponent] = x.toExponential(digits - 1).split("e");
       return `${mantissa} · 10${superscript(Number(exponent))}`;
     }
+    if (x >= 10 ** digits && x < 1e15) return String(way > 0 ? Math.ceil(x) : way < 0 ? Math.floor(x) : Math.round(x));
     return root.LivePage.rounded(x, digits, way);
   }
 
@@ -91,6 +92,12 @@
     dot(x, y, i) {
       if (y === null) return;
       this.inner.append(element("circle", { cx: this.x(x), cy: this.y(y), r: 5, class: `moving-dot moving-${i}` }));
+    }
+
+    /** Many small dots, [[x, y], …]; those outside the panel are left out. */
+    cloud(points, i) {
+      const inside = points.map(([x, y]) => [this.x(x), this.y(y)]).filter(([x, y]) => x > 0 && x < this.width && y > 0 && y < this.height);
+      this.inner.append(element("path", { d: inside.map(([x, y]) => `M${x.toFixed(1)} ${y.toFixed(1)}h0`).join(""), class: `moving-cloud moving-${i}` }));
     }
 
     /** A vertical line at x, and what stands there. */

@@ -67,7 +67,18 @@
     return text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
   }
 
+  /** Numbers in [0, 1) from a seed (mulberry32), the same on every machine. */
+  function random(seed) {
+    let state = seed >>> 0;
+    return () => {
+      state = (state + 0x6d2b79f5) >>> 0;
+      let x = Math.imul(state ^ (state >>> 15), 1 | state);
+      x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x;
+      return ((x ^ (x >>> 14)) >>> 0) / 4294967296;
+    };
+  }
+
   const UNUSABLE = "Some numbers cannot be used; what is wrong stands beside the fields.";
 
-  root.LivePage = { of, svg, row, rounded, UNUSABLE };
+  root.LivePage = { of, svg, row, rounded, random, UNUSABLE };
 })(window);

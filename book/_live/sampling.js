@@ -2,16 +2,7 @@
 (function () {
   "use strict";
 
-  /** Numbers in [0, 1) from a seed (mulberry32): a link shows the same draw to everyone. */
-  function random(seed) {
-    let state = seed >>> 0;
-    return () => {
-      state = (state + 0x6d2b79f5) >>> 0;
-      let x = Math.imul(state ^ (state >>> 15), 1 | state);
-      x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x;
-      return ((x ^ (x >>> 14)) >>> 0) / 4294967296;
-    };
-  }
+  const { random } = window.LivePage; // a link shows the same draw to everyone
 
   function shuffled(count, next) {
     const order = Array.from({ length: count }, (_, i) => i);

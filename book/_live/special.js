@@ -156,5 +156,5 @@
     return Math.max(mu * (x + mu / 2), 0);
   }
 
-  Object.assign(shared, { EPS, LOG_SQRT_2PI, TAIL_ERROR, NoBracketError, erf, erfcx, logNdtr, logAddExp, logSum, logTailDifference, rootOfDecreasing, gaussianLogDelta, gaussianEpsilon });
+  Object.assign(shared, { EPS, LOG_SQRT_2PI, TAIL_ERROR, NoBracketError, gaussLegendre, erf, erfcx, logNdtr, logAddExp, logSum, logTailDifference, rootOfDecreasing, gaussianLogDelta, gaussianEpsilon });
 })(typeof window === "undefined" ? globalThis : window);

@@ -1,15 +1,10 @@
 """The live pages on sampling schemes and on large batches, in a browser."""
 
-import re
-
 import browser_checks as checks
 import notebook_tools as tools
 import numpy as np
 import pytest
-from scipy import stats
 
-import dplib
-from dplib import gaussian, mixtures
 from dplib.calibration import effective_noise
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
@@ -132,112 +127,3 @@ def test_live_pages_stand_in_their_chapters(page, address, chapter, form):
     page.wait_for_function("([name, old]) => document.querySelector(`#${name}-picture`).innerHTML !== old", arg=[form, before])
     page.wait_for_selector(f"#{form}:not([aria-busy=true])")
     assert page.url.endswith("#further-reading")
-
-
-# ------------------------------------------------------------------ figures that move
-
-
-def sampled(q, epsilon):
-    certain = gaussian.delta(1, epsilon)
-    return [epsilon, certain, q, q * certain, dplib.PoissonDPSGD(1, q, 1).delta(epsilon).upper]
-
-
-def schemes(sigma):
-    made = [dplib.PoissonDPSGD(sigma, 0.01, 2000), dplib.FixedBatchDPSGD(sigma, 500, 49_999, 2000), dplib.PoissonDPSGD(sigma, 1.0, 20)]
-    return [sigma, *(mechanism.epsilon(1e-6).upper for mechanism in made)]
-
-
-def repeated(rounds):
-    one, all_of_them = (dplib.PoissonDPSGD(1, 0.01, count).epsilon(1e-6).upper for count in (1, rounds))
-    return [rounds, all_of_them, all_of_them / one, rounds]
-
-
-def crossing(q, epsilon):
-    return [q, epsilon, mixtures.binomial(1, q, 1.0).inverse_loss(epsilon), dplib.PoissonDPSGD(1, q, 1).delta(epsilon).upper]
-
-
-def mistaken(sigma):
-    """The lower bound [A-19] of 20 epochs of 100 rounds, by the threshold that is best for the adversary."""
-    mu = np.sqrt(20) / sigma
-    tau = np.linspace(mu, 2 * mu + 6, 100_001)
-    p1, p2 = (-np.expm1(stats.norm.logcdf(tau - c * mu) + 99 * stats.norm.logcdf(tau)) for c in (1, 2))
-    return [sigma, dplib.PoissonDPSGD(sigma, 0.01, 2000).epsilon(1e-6).upper, np.log(np.maximum(p2 - 1e-6, 1e-300) / p1).max()]
-
-
-def grown(k, sigma):
-    one, all_of_them = (dplib.PoissonDPSGD(sigma, 0.01, 2000, size).epsilon(1e-6).upper for size in (1, k))
-    return [sigma, k, all_of_them, all_of_them / one, one]
-
-
-# Chapter, figure, and the numbers of its sentence, from the library; positions of the sliders.
-MOVING = {
-    "fig-0-four-schemes": ("00_tour", schemes, [(0.7,), (1,), (16,)]),
-    "fig-1-hockey-stick": ("01_hockey_stick", lambda epsilon, sigma: [epsilon, sigma, gaussian.delta(1 / sigma, epsilon)], [(0, 0.5), (0.5, 1), (1.2, 2), (4, 4)]),
-    "fig-2-losses": ("02_accounting", repeated, [(100,), (2000,), (20_000,)]),
-    "fig-3-secret": ("03_subsampling", sampled, [(0.001, 0.5), (0.1, 1), (0.6, 2.5), (1, 0)]),
-    "fig-4-one-crossing": ("04_mixtures", crossing, [(0.02, 1), (0.5, 0.5), (0.9, 2)]),
-    "fig-5-growth": ("05_group_privacy", grown, [(2, 1), (9, 0.8), (16, 4)]),
-    "fig-19-mistakes": ("19_common_mistakes", mistaken, [(0.8,), (1,), (8,)]),
-}
-SET = """([figure, values]) => [...document.querySelectorAll(`#${figure} .moving input`)].forEach((input, place) => {
-  for (let at = 0; at <= Number(input.max); at++) {
-    input.value = at;
-    input.dispatchEvent(new Event("input", {bubbles: true}));
-    if (Number(input.getAttribute("aria-valuetext").split("= ")[1]) === values[place]) return;
-  }
-  throw new Error(`no position ${values[place]}`);
-})"""
-
-
-def numbers(sentence):
-    """Those of a sentence, powers of ten included; a power alone is none."""
-    digits = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-    found = re.findall(r"(?<![\w⁻])(\d+(?:\.\d+)?)(?![\d.]*⁻)(?: · 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?", sentence)
-    return [float(f"{mantissa}e{power.translate(digits) or 0}") for mantissa, power in found]
-
-
-def test_every_figure_that_moves_is_tested_and_in_a_notebook(monkeypatch):
-    monkeypatch.syspath_prepend(str(tools.ROOT / "book" / "_ext"))
-    import live_pages
-
-    assert list(live_pages.FIGURES) == list(MOVING)
-    lessons = (tools.ROOT / "book" / "_live" / "lessons.js").read_text(encoding="utf-8")
-    assert re.findall(r'figure: "([\w-]+)"', lessons) == list(MOVING)
-    shown = "".join(path.read_text(encoding="utf-8") for path in sorted(tools.ROOT.glob("notebooks/*.ipynb")))
-    assert [name for name in [*MOVING, *live_pages.IN_CHAPTERS] if f'"name": "{name}"' not in shown] == []
-
-
-@pytest.mark.parametrize("figure", MOVING)
-def test_a_figure_moves(page, address, figure):
-    """By keyboard and to several positions, where its numbers are the library's; and back to the stored picture."""
-    chapter, expected, positions = MOVING[figure]
-    checks.open_page(page, f"{address}/notebooks/{chapter}.html")
-    where, says = page.locator(f"#{figure}"), page.locator(f"#{figure} [role=status]")
-    image, drawing = where.locator(":scope > img"), where.locator(":scope > svg")
-    first = says.inner_text()
-    assert image.is_visible() and not drawing.is_visible()
-    where.locator("input").first.press("ArrowRight")
-    drawing.wait_for(state="visible")
-    assert says.inner_text() != first and not image.is_visible()
-    for position in positions:
-        page.evaluate(SET, [figure, list(position)])
-        wanted = expected(*position)
-        text = says.inner_text()
-        assert numbers(text) == pytest.approx(wanted, rel=1e-3), text  # four digits, rounded to nearest or up
-        for bound in re.findall(r"≤ (\d+(?:\.\d+)?)", text):
-            assert any(0 <= float(bound) / value - 1 < 1e-3 for value in wanted), text
-        for bound in re.findall(r"at least (\d+(?:\.\d+)?)", text):
-            assert any(0 <= value / float(bound) - 1 < 1e-3 for value in wanted), text
-    page.emulate_media(media="print")
-    assert image.is_visible() and not drawing.is_visible() and not where.locator("input").first.is_visible()
-    page.emulate_media(media="screen")
-    where.get_by_role("button").click()
-    assert image.is_visible() and not drawing.is_visible() and says.inner_text() == first
-
-
-def test_without_scripts_the_stored_figure_stands(chromium, address):
-    context = chromium.new_context(viewport=checks.DESKTOP, java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/notebooks/01_hockey_stick.html")
-    assert page.locator("#fig-1-hockey-stick img").is_visible() and page.locator("input[type=range]").count() == 0
-    context.close()
