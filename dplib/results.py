@@ -13,16 +13,13 @@ rounded up, `LowerEnd` rounded down.
 
 from __future__ import annotations
 
-import functools
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TypeVar, cast
+from dataclasses import dataclass, field
 
 from ._base import validate as check
 
-__all__ = ["Bracket", "Certificate", "Estimate", "LowerEnd", "NoBracketError", "UpperBound", "UpperEnd", "says_adjacency"]
+__all__ = ["Bracket", "Certificate", "Estimate", "LowerEnd", "NoBracketError", "UpperBound", "UpperEnd"]
 
 
 class NoBracketError(ArithmeticError):
@@ -109,19 +106,6 @@ def _read(text):
     """The float nearest to the number that a text shows, exact for percentages as well."""
     number = text.removesuffix("%")
     return float(number if number == text or number.endswith("f") else f"{number}e-2")
-
-
-Question = TypeVar("Question", bound=Callable)
-
-
-def says_adjacency(question: Question) -> Question:
-    """A method whose answers say which datasets are told apart: the `_adjacency` of its mechanism."""
-
-    @functools.wraps(question)
-    def asked(self, *arguments, **options):
-        return replace(question(self, *arguments, **options), adjacency=self._adjacency)
-
-    return cast(Question, asked)
 
 
 _USUAL = ("", "add-remove", "add-remove or zero-out")  # not printed

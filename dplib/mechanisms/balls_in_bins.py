@@ -16,11 +16,12 @@ import numpy as np
 
 from .. import balls_in_bins
 from .._base import validate as check
+from .._base.adjacency import says_adjacency
 from .._base.validate import Direction
 from ..balls_in_bins import certified, exact, tuple_sampler
 from ..balls_in_bins.gram import gram, gram_upper
 from ..matrices import Encoder
-from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd, says_adjacency
+from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd
 
 Method = Literal["auto", "exact", "estimate", "certificate"]
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from .. import conditional
 from .._base import validate as check
+from .._base.adjacency import says_adjacency
 from .._base.validate import Direction
 from ..matrices import Encoder
-from ..results import UpperBound, says_adjacency
+from ..results import UpperBound
 from .matrix_bounds import FEW, Bounds
 
 
