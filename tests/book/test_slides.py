@@ -95,8 +95,12 @@ def test_every_lesson_has_a_deck_with_its_parts(html, stem):
     for image in deck.find_all("img"):
         assert (html / "slides" / image["src"]).resolve().is_file()
     text = "\n".join(tools.source(cell) for cell in tools.markdown_cells(notebook)).split("\n## Exercises")[0]
-    boxes = re.findall(r"^> \*\*(?:Theorem|Lemma|Proposition|Corollary|Definition|Algorithm)\b", text, re.MULTILINE)
-    assert len(deck.select(".slide.statement")) == len(boxes)
+    boxes = re.findall(r"^> \*\*((?:Theorem|Lemma|Proposition|Corollary|Definition|Algorithm)\b.*)$", text, re.MULTILINE)
+    stated = "".join("".join(slide.get_text() for slide in deck.select(".slide.statement")).split())
+    for box in boxes:  # its kind and its tag; two boxes without a word between them share a slide
+        [kind], tag = re.findall(r"^\w+", box), re.search(r"\[([A-Z]{1,2}-[\w.:-]+)", box).group(1)
+        assert re.search(rf"{kind}.{{0,120}}?\[{re.escape(tag)}", stated), box
+    assert len(deck.select(".slide.statement")) <= len(boxes)
     assert (not boxes) == (stem in WITHOUT_A_BOX)
     assert len(deck.select(".slide.takeaway")) == 1 and (boxes or deck.select(".assumptions table"))
     table = next((output for cell in tools.code_cells(notebook) for output in cell["outputs"] if "text/html" in output.get("data", {})), None)
