@@ -3,6 +3,8 @@
 import re
 import shutil
 
+import accessibility_checks as accessibility
+import browser_checks as checks
 import html_checks
 import notebook_tools as tools
 import policy
@@ -131,6 +133,7 @@ def test_making_them_again_changes_nothing(html, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 def test_a_deck_turns_its_slides(address, chromium):
     """By keys, buttons and address; formulas are set; nothing is wider than the screen; without scripts all are there."""
     page = chromium.new_page(viewport={"width": 1280, "height": 720})
@@ -160,3 +163,20 @@ def test_a_deck_turns_its_slides(address, chromium):
     plain.goto(f"{address}/slides/05_group_privacy.html")
     assert all(plain.locator(".slide").nth(place).is_visible() for place in range(last))
     plain.context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("stem", ["00_tour", "07_renyi", "12_mmcc"])
+def test_a_deck_has_no_serious_finding(address, chromium, stem):
+    """Of axe-core, on its slides with question, table and last words; nothing that it needs is refused or missing."""
+    page = chromium.new_page(viewport=checks.DESKTOP)
+    refused = []
+    page.on("console", lambda message: refused.append(message.text) if message.type == "error" else None)
+    page.goto(f"{address}/slides/{stem}.html")
+    page.evaluate("() => MathJax.startup.promise")
+    for key in ("Home", "ArrowRight", "End"):
+        page.keyboard.press(key)
+        assert accessibility.axe_problems(page) == []
+    assert refused == []
+    page.close()
