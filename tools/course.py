@@ -160,7 +160,11 @@ def assignments(root, names, folder):
 def variants(root, arguments):
     import course_variants
 
-    students = arguments.students.read_text(encoding="utf-8").split()
+    try:
+        students = arguments.students.read_text(encoding="utf-8").split()
+    except OSError as error:
+        print(f"course: the file of students cannot be read: {error}")
+        return 1
     output = arguments.output or root / "course" / "variants"
     try:
         count = course_variants.make(students, arguments.seed, output, arguments.keys, arguments.exercises, root)

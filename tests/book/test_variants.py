@@ -145,6 +145,14 @@ def test_a_student_without_a_notebook_and_one_without_outputs(made):
     assert variants.marks(out, keys)["anna"] == {"group-1": False, "bins-1": False}
 
 
+def test_a_missing_file_or_folder_is_told(tmp_path, capsys):
+    keys = str(tmp_path / "keys")
+    assert course.main(["variants", "--students", str(tmp_path / "none.txt"), "--seed", "1", "--keys", keys]) == 1
+    assert course.main(["mark", "--keys", keys, "--submitted", str(tmp_path)]) == 1
+    told = capsys.readouterr().out
+    assert "the file of students cannot be read" in told and "no keys in" in told
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
