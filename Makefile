@@ -2,7 +2,7 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course serve pdf matrix social-card site lint actionlint bench peers truth trust mutation study lock set-repository clean
+.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course variants mark serve pdf matrix social-card site lint actionlint bench peers truth trust mutation study lock set-repository clean
 
 PY := .venv/bin/python
 TOOL := $(PY) -m tools
@@ -57,6 +57,12 @@ exercises: setup  ## make notebooks/exercises/ from notebooks/solutions/ where t
 course: setup  ## assignments for nbgrader in course/ (an environment of its own): CHAPTERS="05_group_privacy …"
 	@$(ENV) course
 	@.venv-course/bin/python -m tools course assignments $(CHAPTERS)
+
+variants: setup  ## exercises with other numbers for every student, keys apart: STUDENTS=students.txt SEED=text KEYS=folder EXERCISES="group-1 …"
+	@$(TOOL) course variants --students "$(STUDENTS)" --seed "$(SEED)" --keys "$(KEYS)" $(EXERCISES)
+
+mark: setup  ## marks for submitted variants, as a table: KEYS=folder SUBMITTED=folder
+	@$(TOOL) course mark --keys "$(KEYS)" --submitted "$(SUBMITTED)"
 
 serve: setup  ## serve the built book at http://localhost:8000 (PORT=… FOLDER=_build/site)
 	@$(PY) -m http.server --bind 127.0.0.1 --directory $(or $(FOLDER),_build/html) $(or $(PORT),8000)

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import plain_pages
 import policy
+import slides
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -86,7 +87,7 @@ def preview(text):
 
 
 def finish(pages):
-    """What Jupyter Book leaves to do: a start page, and the content security policy. Return the problems.
+    """What Jupyter Book leaves to do: a start page, slides, and the content security policy. Return the problems.
 
     The search page alone may run WebAssembly: Pagefind is written in it.
     """
@@ -95,7 +96,8 @@ def finish(pages):
     title = html.unescape(re.search(r"<h1>(.*?)<", first).group(1))
     head = "".join(f"{tag}\n" for tag in preview(first))
     (pages / "index.html").write_text(plain_pages.redirect(start, title, head), encoding="utf-8")
-    problems = policy.secure(pages)
+    problems = slides.write(pages)
+    problems += policy.secure(pages)
     search = pages / "search.html"
     text = search.read_text(encoding="utf-8").replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'", 1)
     search.write_text(text, encoding="utf-8")

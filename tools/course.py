@@ -1,9 +1,12 @@
 """Coursework made from the solutions notebooks.
 
     python -m tools course exercises [--force] [NAME …]   write notebooks/exercises/ and dplib/lessons/course/answers/, and
-                                                            (all chapters) the list in book/exercises.md
+                                                            (all chapters) the labs and the list in book/exercises.md
     python -m tools course exercises --check              write nothing; exit 1 where they disagree
     python -m tools course assignments [--output FOLDER]  assignments for nbgrader, in course/ (.venv-course)
+    python -m tools course variants --students FILE --seed TEXT --keys FOLDER [--output FOLDER] [EXERCISE …]
+                                                            exercises with other numbers for every student
+    python -m tools course mark --keys FOLDER --submitted FOLDER    marks for what came back, as a table
 
 NAME is the stem of a chapter, such as 05_group_privacy; without one, all solutions are taken. Only those that
 changed are run, two at a time.
@@ -17,6 +20,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
+import course_labs
 import course_notebooks as course
 import course_page
 import notebook_tools as tools
@@ -90,7 +94,7 @@ def make(root, stem):
 
 def orphans(root):
     """Files that no solutions notebook makes."""
-    known = stems(root)
+    known = [*stems(root), *(path.stem for path in course_labs.paths(root))]
     made = [*Path(root, "notebooks", "exercises").glob("*.ipynb"), *Path(root, "dplib", "lessons", "course", "answers").glob("*.json")]
     return sorted(path for path in made if path.stem not in known)
 
@@ -111,6 +115,10 @@ def exercises(root, names, force, check):
     for path in orphans(root):
         print(f"course: {path.relative_to(root)}: no solutions notebook makes this file")
         failed.append(path.stem)
+    if names == stems(root):
+        for problem in course_labs.update(root, check):
+            print(f"course: {problem}")
+            failed.append("labs")
     if check:
         if not failed and not course_page.is_current([load(root, stem) for stem in stems(root)], root):
             print("course: the list in book/exercises.md is not what the solutions make")
@@ -149,6 +157,39 @@ def assignments(root, names, folder):
     return 0
 
 
+def variants(root, arguments):
+    import course_variants
+
+    try:
+        students = arguments.students.read_text(encoding="utf-8").split()
+    except OSError as error:
+        print(f"course: the file of students cannot be read: {error}")
+        return 1
+    output = arguments.output or root / "course" / "variants"
+    try:
+        count = course_variants.make(students, arguments.seed, output, arguments.keys, arguments.exercises, root)
+    except course.CourseError as error:
+        print(f"course: {error}")
+        return 1
+    print(f"course: {count} notebooks in {output}, their keys in {arguments.keys}")
+    return 0
+
+
+def mark(arguments):
+    import course_variants
+
+    try:
+        found = course_variants.marks(arguments.submitted, arguments.keys)
+    except course.CourseError as error:
+        print(f"course: {error}")
+        return 1
+    names = list(dict.fromkeys(name for given in found.values() for name in given))
+    print("student", *names, "right", sep=",")
+    for student, given in found.items():
+        print(student, *(int(given.get(name, False)) for name in names), sum(given.values()), sep=",")
+    return 0
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
@@ -160,8 +201,22 @@ def main(argv=None):
     for command in (first, second):
         command.add_argument("names", nargs="*", help="stems of chapters; by default all")
         command.add_argument("--root", type=Path, default=tools.ROOT)
+    third = commands.add_parser("variants", help="exercises with other numbers for every student")
+    third.add_argument("--students", type=Path, required=True, help="a file with the students' names, one a line")
+    third.add_argument("--seed", required=True, help="any text; the same text draws the same numbers")
+    third.add_argument("--output", type=Path, help="folder for the notebooks (default: course/variants)")
+    third.add_argument("exercises", nargs="*", help="names such as group-1; by default all that can be set")
+    third.add_argument("--root", type=Path, default=tools.ROOT)
+    fourth = commands.add_parser("mark", help="marks for submitted variants, as a table; nothing of them is run")
+    fourth.add_argument("--submitted", type=Path, required=True, help="folder with STUDENT.ipynb")
+    for command in (third, fourth):
+        command.add_argument("--keys", type=Path, required=True, help="folder of the keys, outside the repository")
     arguments = parser.parse_args(argv)
+    if arguments.command == "mark":
+        return mark(arguments)
     root = arguments.root.resolve()
+    if arguments.command == "variants":
+        return variants(root, arguments)
     unknown = sorted(set(arguments.names) - set(stems(root)))
     if unknown:
         print(f"course: no solutions notebook of the name {', '.join(unknown)}")

@@ -42,6 +42,17 @@ def effective(probability, steps):
     return UpperEnd(dplib.calibrate(run, epsilon=1.0, delta=1e-5).noise_multiplier / probability)
 
 
+def doubled_batch():
+    """Epsilon of the running example with batches twice as large and the noise that was found for epsilon 3."""
+    run = dplib.calibrate(dplib.PoissonDPSGD(**RUN), epsilon=3.0, delta=1e-6)
+    return dplib.PoissonDPSGD(**RUN | {"noise_multiplier": run.noise_multiplier, "sampling_probability": 0.02}).epsilon(1e-6).upper
+
+
+def two_phases():
+    phases = [dplib.PoissonDPSGD(**RUN | {"noise_multiplier": sigma}) for sigma in (2.0, 4.0)]
+    return dplib.compose(phases).epsilon(1e-6).upper
+
+
 NUMBERS = [
     (r"\$\\sigma=(3\.\d+)\$, from the closed form", one_release),
     (r"\\Pr_P\[L>1\]=([\d.]+\\times10\^\{-4\})", tail),
@@ -73,7 +84,8 @@ NUMBERS = [
         r"\\sigma=\\frac14\$ and \$\\varepsilon=([\d.]+)\$",
         lambda: dplib.PoissonDPSGD(**RUN | {"noise_multiplier": 0.25}).epsilon(1e-6).upper,
     ),
-    (r"must be at most \$([\d.]+\\times10\^\{-8\})", lambda: -math.expm1(math.log1p(-1e-3) / 50_000)),
+    (r"batch is doubled, .*?\$\\varepsilon=([\d.]+)\$, more than twice", doubled_batch),
+    (r"together they have \$\\varepsilon=([\d.]+)\$", two_phases),
     (
         r"the same size cost \$([\d.]+)\$",
         lambda: dplib.FixedBatchDPSGD(noise_multiplier=1.0, batch_size=500, dataset_size=50_000, steps=2000).epsilon(1e-6).upper,
@@ -83,7 +95,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize("pattern, compute", NUMBERS, ids=[pattern for pattern, _ in NUMBERS])
 def test_number(pattern, compute):
-    found = re.findall(pattern, PAGE)
+    found = re.findall(pattern, PAGE, re.DOTALL if ".*?" in pattern else 0)
     assert len(found) == 1, found
     digits, _, power = found[0].partition("\\times10^{")
     places = len(digits.partition(".")[2])
@@ -119,3 +131,20 @@ def test_question_bank():
     assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 40
     assert bank.count(":::{admonition} Answer\n:class: dropdown\n") == len(numbers)
     assert [int(number) for number in re.findall(r"^### (\d+)\. ", bank, re.MULTILINE)] == list(range(1, 20))
+
+
+def test_each_answer_names_sections_of_its_lesson():
+    """Of the lesson, not of its companion: a question can be answered from the lesson alone. The build follows the anchors."""
+    chapter, places = None, 0
+    for line in PAGE.split("## Question bank")[1].splitlines():
+        heading = re.match(r"### (\d+)\. ", line)
+        chapter = heading.group(1) if heading else chapter
+        if line.startswith("*In the lesson*: "):
+            places += 1
+            links = re.findall(r"\[([^\]]+)\]\(\.\./notebooks/(\w+)\.ipynb#[\w-]+\)", line)
+            assert links
+            for text, stem in links:
+                assert stem.startswith(f"{int(chapter):02d}_") and not stem.endswith("_in_depth"), line
+                cells = tools.markdown_cells(tools.read(ROOT / "notebooks" / f"{stem}.ipynb"))
+                assert any(re.search(rf"^##+ {re.escape(text)}$", tools.source(cell), re.MULTILINE) for cell in cells), line
+    assert places == PAGE.count(":::{admonition} Answer")

@@ -1,0 +1,156 @@
+"""Labs of 90 minutes: what is handed out is what the solved labs make; stubs and usual faults fail, solutions pass."""
+
+import contextlib
+import io
+
+import course
+import course_labs as labs
+import course_notebooks
+import notebook_tools as tools
+import pytest
+
+LABS = labs.paths()
+# Lab, step, what the solution says, what a student may have written: valid Python that the check must refuse.
+FAULTS = [
+    ("lab-accounting", 1, "- alpha * stats.norm.sf(threshold)", "- stats.norm.sf(threshold)"),
+    ("lab-accounting", 1, "np.log(alpha) / mu + mu / 2", "np.log(alpha) / mu"),
+    ("lab-accounting", 2, "inner = (alpha - 1 + q) / q", "inner = alpha + 0 * q"),
+    ("lab-accounting", 2, "np.where(inner > 0, value, 1 - alpha)", "np.where(inner > 0, value, 0)"),
+    ("lab-accounting", 3, "orders * np.diff(slopes)", "np.diff(slopes)"),
+    ("lab-accounting", 3, "orders * np.diff(slopes), heights[-1]", "orders * np.diff(slopes), 0.0"),
+    ("lab-accounting", 4, "infinite += masses[-above:].sum()", "pass"),
+    ("lab-accounting", 4, "rest[0] += masses[:below].sum()", "pass"),
+    ("lab-accounting", 4, "1 - (1 - one[2]) * (1 - other[2])", "one[2] * other[2]"),
+    ("lab-accounting", 5, "law if result is None else joined(result, law, window)", "law"),
+    ("lab-accounting", 6, "math.sqrt(times) / sigma", "times / sigma"),
+    ("lab-correlated-noise", 1, "(T + 1) / 2", "T / 2"),
+    ("lab-correlated-noise", 2, "(1 - c) ** 2", "c**2"),
+    ("lab-correlated-noise", 3, "1 - 1 / (2 * k)", "1 - 1 / k"),
+    ("lab-correlated-noise", 4, "longest * math.sqrt(rows.mean())", "math.sqrt(rows.mean())"),
+    ("lab-correlated-noise", 5, "fresh - taken_back", "fresh + taken_back"),
+    ("lab-correlated-noise", 6, "sigma / longest", "sigma"),
+    ("lab-correlated-noise", 6, "math.sqrt(rounds // bands) * sensitivity", "math.sqrt(rounds) * sensitivity"),
+]
+
+
+def test_there_are_the_two():
+    assert [labs.name(path) for path in LABS] == ["lab-accounting", "lab-correlated-noise"]
+
+
+@pytest.mark.parametrize("path", LABS, ids=labs.name)
+def test_rules(path):
+    """90 stated minutes, a check a step, solutions inside functions."""
+    assert labs.problems(path) == []
+    assert sum(minutes for _, _, minutes, _ in labs.steps(tools.read(path))) == 90
+
+
+@pytest.mark.parametrize("path", LABS, ids=labs.name)
+def test_what_is_handed_out_is_current_and_gives_nothing_away(path):
+    assert labs.disagreement(path) is None
+    handed = tools.read(labs.handed_out(path))
+    text = "\n".join(tools.source(cell) for cell in handed["cells"])
+    assert "BEGIN SOLUTION" not in text and text.count("your code here") >= 6
+    for cell in tools.read(path)["cells"]:
+        if "solution" in cell["metadata"].get("tags", []):
+            for region in course_notebooks.REGION.finditer(tools.source(cell)):
+                assert region.group(2).strip() not in text
+            if cell["cell_type"] == "markdown":
+                assert tools.source(cell) not in text
+    assert all(not cell.get("outputs") for cell in handed["cells"])
+    assert all(set(cell["metadata"]) <= {"tags"} for cell in handed["cells"])
+
+
+def run(cell, names, change=("", "")):
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(tools.source(cell).replace(*change), cell["id"], "exec"), names)
+
+
+@pytest.fixture(scope="module", params=LABS, ids=labs.name)
+def walked(request):
+    """(name of the lab, {step: names before it}, steps) of a lab that is solved step by step."""
+    notebook, before, names = tools.read(request.param), {}, {}
+    parts = labs.steps(notebook)
+    first = notebook["cells"].index(parts[0][3][0])
+    for cell in tools.code_cells({"cells": notebook["cells"][:first]}):
+        run(cell, names)
+    for number, _, _, cells in parts:
+        before[number] = dict(names)
+        for cell in tools.code_cells({"cells": cells}):
+            run(cell, names)
+    return labs.name(request.param), before, parts
+
+
+def test_each_stub_fails_its_check(walked):
+    """With the earlier steps solved; functions of a step look their names up where the step is run."""
+    _, before, parts = walked
+    for number, _, _, cells in parts:
+        solutions = [cell for cell in tools.code_cells({"cells": cells}) if "solution" in cell["metadata"].get("tags", [])]
+        [check] = [cell for cell in cells if "check" in cell["metadata"].get("tags", [])]
+        for cell in solutions:
+            names = dict(before[number])
+            stub = course_notebooks.REGION.sub(r'\1raise NotImplementedError("your code here")', tools.source(cell))
+            exec(compile(stub, cell["id"], "exec"), names)
+            with pytest.raises(NotImplementedError):
+                run(check, names)
+
+
+def test_usual_faults_fail_the_check_of_their_step(walked):
+    lab, before, parts = walked
+    steps = {number: cells for number, _, _, cells in parts}
+    faults = [fault for fault in FAULTS if fault[0] == lab]
+    assert {step for _, step, _, _ in faults} == set(range(1, 7))
+    for _, step, old, new in faults:
+        solutions = [cell for cell in steps[step] if "solution" in cell["metadata"].get("tags", []) and cell["cell_type"] == "code"]
+        [check] = [cell for cell in steps[step] if "check" in cell["metadata"].get("tags", [])]
+        assert sum(tools.source(cell).count(old) for cell in solutions) >= 1, (step, old)
+        names = dict(before[step])
+        for cell in solutions:
+            run(cell, names, (old, new))
+        try:
+            run(check, names)
+        except AssertionError:
+            continue
+        raise AssertionError(f"{lab}, step {step}: the check passes with {new!r}")
+
+
+# --- the rules are enforced ----------------------------------------------------------------------
+
+
+def copy(tmp_path, old="", new=""):
+    path = tmp_path / "notebooks" / "solutions" / LABS[0].name
+    path.parent.mkdir(parents=True)
+    (tmp_path / "notebooks" / "exercises").mkdir()
+    text = LABS[0].read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("**Minutes** 20", "**Minutes** 25", "add up to 90; got 95"),
+        ("## Step 3.", "## Step 4.", "count from 1"),
+        ("**Lab time** 90 min", "**Lab time** 2 h", "first cell"),
+        (r"(\"lab-accounting-2", r"(\"lab-accounting-3", "step 2 needs one check"),
+        ("    ### BEGIN SOLUTION", "### BEGIN SOLUTION", "outside a function"),
+        ("### END SOLUTION", "### END", "not enclosed"),
+    ],
+)
+def test_a_broken_rule_is_told_and_nothing_is_written(tmp_path, old, new, message):
+    path = copy(tmp_path, old, new)
+    assert any(message in problem for problem in labs.update(tmp_path, check=False))
+    assert not labs.handed_out(path).exists()
+
+
+def test_a_lab_that_changed_is_noticed_and_made_anew(tmp_path):
+    path = copy(tmp_path)
+    assert labs.update(tmp_path, check=True) == [f"{path.name}: not made yet"]
+    assert labs.update(tmp_path, check=False) == [] == labs.update(tmp_path, check=True)
+    assert labs.handed_out(path).read_bytes() == labs.handed_out(LABS[0]).read_bytes()
+    path.write_text(path.read_text().replace("Guess first", "First guess"))
+    assert labs.update(tmp_path, check=True) == [f"{path.name}: the solved lab changed"]
+
+
+def test_a_lab_is_no_orphan():
+    assert course.orphans(tools.ROOT) == []

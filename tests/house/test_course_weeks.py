@@ -1,0 +1,116 @@
+"""The weeks of the teaching guide and of the project: stated minutes of the chapters and exercises, at most 150 a week."""
+
+import contextlib
+import io
+import math
+import re
+from pathlib import Path
+
+import course
+import course_labs
+import notebook_tools as tools
+import pytest
+import variant_exercises
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
+PROJECT = (ROOT / "book" / "project.md").read_text(encoding="utf-8")
+MOST = 150
+
+
+def table(text, first):
+    """The cells of each row of the table whose header begins with this word."""
+    block = text[text.index(f"| {first} |") :].split("\n\n")[0]
+    return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in block.splitlines()[2:]]
+
+
+def reading(stem):
+    """Minutes that a chapter states."""
+    head = tools.source(tools.read(ROOT / "notebooks" / f"{stem}.ipynb")["cells"][0])
+    return int(re.search(r"\*\*Reading time\*\* (\d+) min", head).group(1))
+
+
+def working():
+    """{exercise: (chapter, minutes)}: the share, by points, of the working time that a chapter's exercises state."""
+    found = {}
+    for stem in course.stems(ROOT):
+        solutions = course.load(ROOT, stem)
+        minutes = int(re.search(r"\*\*Working time\*\* (\d+) min", tools.source(solutions.head[0])).group(1))
+        total = sum(exercise.rules["points"] for exercise in solutions.exercises)
+        found |= {e.identifier: (stem, math.ceil(e.rules["points"] * minutes / total)) for e in solutions.exercises}
+    return found
+
+
+def exercises(cell, chapters):
+    """The names in a cell such as "1, 4 (25 min)" or "chapter 8: 1, 4; chapter 9: 1 (64 min)"."""
+    found, share = [], working()
+    for part in cell.split(" (")[0].split("; "):
+        named = re.match(r"chapter (\d+): (.*)", part)
+        number, numbers = (int(named.group(1)), named.group(2)) if named else (int(chapters[0][:2]), part)
+        [prefix] = {name.rsplit("-", 1)[0] for name, (stem, _) in share.items() if int(stem[:2]) == number}
+        found += [f"{prefix}-{one}" for one in numbers.split(", ")]
+    return found
+
+
+WEEKS = table(GUIDE.split("## A term of weekly sessions")[1], "Week")
+
+
+def test_fourteen_weeks():
+    assert [int(row[0]) for row in WEEKS] == list(range(1, 15)) and all(len(row) == 6 for row in WEEKS)
+
+
+@pytest.mark.parametrize("row", WEEKS, ids=lambda row: f"week-{row[0]}")
+def test_the_minutes_of_a_week(row):
+    chapters = re.findall(r"notebooks/(\w+)\.ipynb\) \((\d+) min\)", row[1])
+    names, share = exercises(row[2], [stem for stem, _ in chapters]), working()
+    assert chapters and len(set(names)) == len(names) >= 2
+    for stem, minutes in chapters:
+        assert reading(stem) == int(minutes), stem
+    assert {share[name][0] for name in names} <= {stem for stem, _ in chapters}, "exercises of a chapter that is not read"
+    work = sum(share[name][1] for name in names)
+    assert f"({work} min)" in row[2]
+    assert int(row[3]) == work + sum(int(minutes) for _, minutes in chapters) <= MOST
+
+
+def test_labs_are_handed_out_in_the_weeks_that_name_them():
+    assert [row[0] for row in WEEKS if "*lab*" in row[4]] == ["3", "11"]
+    for path in course_labs.paths():
+        title = tools.source(tools.read(path)["cells"][0]).splitlines()[0].removeprefix("# Lab: ")
+        assert sum(f"*lab*: {title}" in row[4] for row in WEEKS) == 1
+        for folder in ("exercises", "solutions"):
+            assert f"../notebooks/{folder}/{path.name}>`" in GUIDE
+
+
+def test_the_number_of_variants():
+    assert f"{ {13: 'Thirteen'}[len(variant_exercises.EXERCISES)] } exercises can be set" in GUIDE
+
+
+# --- the project ---------------------------------------------------------------------------------
+
+
+def test_weeks_of_the_project():
+    weeks = table(PROJECT, "Week")
+    assert [int(row[0]) for row in weeks] == [1, 2, 3, 4] and all(0 < int(row[2]) <= MOST for row in weeks)
+    assert all(row[3] for row in weeks)
+
+
+def test_rubric():
+    """100 points; each criterion says what is full, half and nothing."""
+    rows = table(PROJECT, "Criterion")
+    assert sum(int(row[1]) for row in rows) == 100 and len(rows) >= 5
+    assert all(len(row) == 5 and all(len(cell) > 10 for cell in row[2:]) for row in rows)
+
+
+def test_the_beginning_runs_and_learns():
+    """Without a seed: any run of it is far above one right picture in ten, and its noise is that of the budget."""
+    import dplib
+
+    code = re.search(r"```python\n(.*?)```", PROJECT, re.DOTALL).group(1)
+    names, printed = {}, io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "book/project.md", "exec"), names)
+    assert names["right"].mean() > 0.6 and printed.getvalue().startswith("noise multiplier ")
+    account = dplib.PoissonDPSGD(names["plan"].noise_multiplier, names["rate"], names["rounds"])
+    spent = account.epsilon(names["delta"], method="lattice")
+    assert spent.lower <= names["epsilon"] * (1 + 1e-6) and spent.upper > 0.99 * names["epsilon"]
+    assert names["config"].adjacency == "add-remove" and names["config"].divisor == 140
