@@ -205,6 +205,7 @@ _MADE = {
     "mechanisms.compose": {"mechanisms": made(lambda rng: [mechanism(rng) for _ in range(rng.integers(1, 4))])},
     "mixtures.TwoSided": dict.fromkeys(("gained", "lost"), made(lambda rng: mixture(rng, 1.0))),
     "mixtures.Folded": {"mixture": made(lambda rng: mixtures.Mixture([0.0, 2.0], [1 - (q := float(rng.uniform(0.001, 0.9))), q], 1.0))},
+    "mixtures.Atoms": dict.fromkeys(("remove", "add"), made(lambda rng: (np.arange(3.0) - 1, rng.dirichlet(np.ones(3)), 0.0))),
     "mixtures.DisjointUnion": {"pieces": made(lambda rng: [(0.25, mixture(rng, 1.0)), (0.75, mixture(rng, 1.0))])},
     "mixtures.two_sided": dict.fromkeys(("gained", "lost"), made(lambda rng: mixture(rng, 1.0))),
     "mixtures.dominates": dict.fromkeys(("upper", "lower"), made(lambda rng: mixture(rng, 1.0))),

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..mixtures import DisjointUnion, Folded
+from ..mixtures import Atoms, DisjointUnion, Folded
 from .lattice_round import Step
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -47,6 +47,38 @@ class _Half(Step):
         return loss, base + np.log(np.outer(half, _WEIGHTS)).ravel()
 
 
+class _Atoms:
+    """Finitely many losses, in one direction, as a `Step`."""
+
+    ceiling, log_low_tail = math.inf, -math.inf
+
+    def __init__(self, pair, rounds, direction, log_target, margin):
+        losses, masses, infinite = pair.law(direction)
+        kept = masses > 0
+        with np.errstate(divide="ignore"):
+            self.losses, self.log_masses, self.log_high_tail = losses[kept], np.log(masses[kept]), float(np.log(infinite))
+        self.rough = self.losses, self.log_masses
+        self.low, self.high, self.components = float(self.losses[0]), float(self.losses[-1]), 1
+        self.centre = float(self.losses[self.log_masses.argmax()])
+        below = np.cumsum(np.exp(self.log_masses))
+        self.bulk = float(np.ptp(self.losses[np.searchsorted(below, [0.2 * below[-1], 0.8 * below[-1]])])) or self.high - self.low
+
+    @property
+    def reach(self):
+        return min(1.0, max(abs(self.low), abs(self.high)))
+
+    def cell(self, low, high):
+        inside = (self.losses >= low) & (self.losses <= high)
+        masses = np.exp(self.log_masses[inside])
+        return float(masses.sum()), float(masses @ np.exp(-self.losses[inside]))
+
+    def cut_below(self, loss):
+        """Never asked: the floor of the loss is not known."""
+
+    def weighted_nodes(self, h, offset, c):
+        yield self.losses, self.log_masses + c * self.losses, np.ones(len(self.losses)), np.abs(self.log_masses)
+
+
 class UnionStep:
     """A `DisjointUnion` in one direction, `rounds` times, as `Step`: a union of laws, and masses at loss 0."""
 
@@ -55,7 +87,9 @@ class UnionStep:
         self.pieces, self._log_at_zero = [], []
         for weight, pair in union.pieces:
             log_weight = math.log(weight)
-            kinds = [(_Half, "remove"), (_Half, "add")] if isinstance(pair, Folded) else [(Step, direction)]
+            kinds = [(_Atoms if isinstance(pair, Atoms) else Step, direction)]
+            if isinstance(pair, Folded):
+                kinds = [(_Half, "remove"), (_Half, "add")]
             self.pieces += [(log_weight, kind(pair, rounds, side, log_target - log_weight, margin)) for kind, side in kinds]
             if isinstance(pair, Folded):
                 self._log_at_zero.append(log_weight + pair.log_at_zero)

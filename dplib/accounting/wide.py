@@ -21,7 +21,7 @@ import numpy as np
 
 from .._base.lazy_scipy import optimize, special
 from .._base.log_space import EPS, log_sum_exp
-from ..mixtures import DisjointUnion, Folded
+from ..mixtures import Atoms, DisjointUnion, Folded
 from ..results import Bracket, NoBracketError
 from . import chernoff, lattice, renyi
 from .chernoff import log_kernel
@@ -249,6 +249,10 @@ def _cells(mixture, direction):
     if isinstance(mixture, DisjointUnion):
         parts = [(math.log(weight), _cells(pair, direction)) for weight, pair in mixture.pieces]
         return tuple(np.concatenate([log_weight + cells[law] for log_weight, cells in parts]) for law in (0, 1))
+    if isinstance(mixture, Atoms):
+        losses, masses, _ = mixture.law(direction)  # an infinite loss has no mass under the second law
+        logs = np.log(np.maximum(masses, 1e-300))
+        return logs, logs - losses
     if isinstance(mixture, Folded):
         # Of the outcomes above the middle, in both orders; what is left has loss 0.
         first, second = _line(mixture.mixture, "remove", above=mixture.middle)

@@ -14,11 +14,11 @@ from typing import Literal
 
 import numpy as np
 
-from .. import balls_in_bins
+from .. import balls_in_bins, mixtures
 from .._base import validate as check
 from .._base.adjacency import says_adjacency
 from .._base.validate import Direction
-from ..balls_in_bins import certified, exact, tuple_sampler
+from ..balls_in_bins import certified, exact, loss_laws, tuple_sampler
 from ..balls_in_bins.gram import gram, gram_upper
 from ..matrices import Encoder
 from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd
@@ -147,6 +147,25 @@ class BallsInBins:
             return balls_in_bins.estimate_epsilon(gram, delta, direction, samples=ask.samples, seed=ask.seed)
         with _naming_the_noise(self):
             return certified.smallest_epsilon(self._upper_gram(), delta, ask.side, **ask.sampling(failure))
+
+    def _exact_kind(self):
+        """Which exact accountant there is; ValueError where there is none."""
+        kind = exact.kind(self._gram)
+        if kind is None:
+            raise ValueError(
+                "mechanisms must have balls in bins with an exact accountant (C = I, or one batch); "
+                f"{self!r} is accounted for by sampling, as a whole"
+            )
+        return kind
+
+    def _laws(self):
+        """([(pair above, 1)], [(pair below, 1)]) of all rounds together, to compose with other phases [A-25]."""
+        norm, sigma = float(self._gram.max()), float(self.noise_multiplier)
+        if self._exact_kind() == "independent":
+            made = loss_laws.atoms(len(self._gram), norm / sigma / sigma, sigma)
+            return tuple([(mixtures.DisjointUnion([(1.0, pair)]), 1)] for pair in made)
+        # The larger the modes, the larger delta [M-K]: entries of the Gram matrix are good to a part in a thousand million.
+        return tuple([(mixtures.Mixture(np.array([math.sqrt(norm) * share]), np.ones(1), sigma), 1)] for share in (1 + 1e-9, 1 - 1e-9))
 
     def release(
         self, epsilon: float, delta: float, *, threshold: float | None = None,

@@ -22,13 +22,14 @@ from numpy.typing import ArrayLike
 from .._base import validate as check
 from .._base.log_space import EPS
 from .._base.weights import cut, is_one_sided, large_binomial, log_choose, stride, walk
-from .disjoint_union import MOST_RECORDS, DisjointUnion, Folded, replaced_in_batch, truncated_poisson
+from .disjoint_union import MOST_RECORDS, Atoms, DisjointUnion, Folded, replaced_in_batch, truncated_poisson
 from .pair import Mixture
 from .two_sided import TwoSided, two_sided
 from .vector import VectorMixture
 
 __all__ = [
     "MOST_RECORDS",
+    "Atoms",
     "DisjointUnion",
     "Folded",
     "Mixture",

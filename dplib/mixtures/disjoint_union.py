@@ -56,12 +56,54 @@ class Folded:
         return self
 
 
+class Atoms:
+    """A pair that is known by its losses: finitely many, in either direction.
+
+    remove, add : (losses, masses, infinite) each, with losses increasing, shape (n,), finite, their masses under the first law of the direction,
+    shape (n,), at least 0, and the mass of an infinite loss, at least 0. Masses that stand for a bound need not add up to 1. noise_multiplier :
+    of the pair that they stand for. Raises ValueError or TypeError on anything else.
+    """
+
+    is_symmetric = False
+    log_floor = -math.inf  # of the loss: nothing is known of it
+    participation = 1.0
+    log_probability_error = 0.0
+
+    def __init__(
+        self, remove: tuple[np.ndarray, np.ndarray, float], add: tuple[np.ndarray, np.ndarray, float], noise_multiplier: float
+    ):
+        self.noise_multiplier = check.noise_multiplier(noise_multiplier)
+        for name, law in (("remove", remove), ("add", add)):
+            if not isinstance(law, tuple) or len(law) != 3:
+                raise TypeError(f"{name} must be (losses, masses, infinite); got {law!r}")
+            losses, masses = check.vector("losses", law[0]), check.vector("masses", law[1], at_least=0)
+            if len(losses) != len(masses) or not (np.diff(losses) > 0).all():
+                raise ValueError(f"losses must increase and have one mass each; got {len(losses)} losses and {len(masses)} masses")
+            infinite = check.real("infinite", law[2], at_least=0, at_most=1)
+            setattr(self, f"_{name}", (losses, masses, infinite))
+
+    def __repr__(self):
+        return f"Atoms({len(self._remove[0])} and {len(self._add[0])} losses, noise_multiplier={self.noise_multiplier:g})"
+
+    def law(self, direction: Direction) -> tuple[np.ndarray, np.ndarray, float]:
+        """(losses, masses under the first law, mass of an infinite loss) of one direction."""
+        return self._remove if direction == "remove" else self._add
+
+    def facing(self, direction: Direction) -> Atoms:
+        """The pair itself."""
+        return self
+
+    def unmoved(self, direction: Direction) -> tuple[float, float]:
+        """Nothing is known of sensitivities."""
+        return -math.inf, -math.inf
+
+
 class DisjointUnion:
     """One of several pairs, by a coin that has the same law in both worlds and that the outcome shows.
 
     Parameters
     ----------
-    pieces : (weight, pair) each, a pair being a Mixture, TwoSided or Folded, all with one noise multiplier. Weights are
+    pieces : (weight, pair) each, a pair being a Mixture, TwoSided, Folded or Atoms, all with one noise multiplier. Weights are
         above 0 and sum to 1, within 1e-12. weight_error : bound on the relative error of each weight, at least 0.
 
     H_alpha is the weighted sum of the pieces' own. *Remove* and *add* are those of the pieces. Only the lattice
@@ -71,7 +113,7 @@ class DisjointUnion:
     is_trivial = False
     is_gaussian = False
 
-    def __init__(self, pieces: Iterable[tuple[float, Mixture | TwoSided | Folded]], weight_error: float = 0.0):
+    def __init__(self, pieces: Iterable[tuple[float, Mixture | TwoSided | Folded | Atoms]], weight_error: float = 0.0):
         try:
             self.pieces = tuple((weight, pair) for weight, pair in pieces)
         except (TypeError, ValueError):
@@ -81,8 +123,8 @@ class DisjointUnion:
         self.weight_error = check.real("weight_error", weight_error, at_least=0, at_most=1e-6)
         for weight, pair in self.pieces:
             check.real("weight", weight, above=0, at_most=1)
-            if not isinstance(pair, (Mixture, TwoSided, Folded)):
-                raise TypeError(f"pieces must hold Mixture, TwoSided or Folded objects; got {pair!r}")
+            if not isinstance(pair, (Mixture, TwoSided, Folded, Atoms)):
+                raise TypeError(f"pieces must hold Mixture, TwoSided, Folded or Atoms objects; got {pair!r}")
         if abs(math.fsum(self.weights) - 1) > _SHORT:
             raise ValueError(f"the weights of pieces must sum to 1; got {math.fsum(self.weights)!r}")
         if len({mixture.noise_multiplier for mixture in self._mixtures}) > 1:
@@ -143,8 +185,10 @@ class DisjointUnion:
         return DisjointUnion([(weight, pair.facing(direction)) for weight, pair in self.pieces], self.weight_error)
 
     def laws(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """(shifts, probabilities) of both laws of every piece, with the weight of the piece."""
-        return [(shifts, w * p) for w, mixture in zip(self.weights, self._mixtures) for shifts, p in mixture.laws()]
+        """(shifts, probabilities) of both laws of every piece, with the weight of the piece; atoms may be as far apart as can be."""
+        known = [(w, mixture) for w, mixture in zip(self.weights, self._mixtures) if not isinstance(mixture, Atoms)]
+        apart = [(np.array([math.inf]), np.array([w])) for w, mixture in zip(self.weights, self._mixtures) if isinstance(mixture, Atoms)]
+        return apart + [(shifts, w * p) for w, mixture in known for shifts, p in mixture.laws()]
 
 
 def replaced_in_batch(
