@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 
 from .._base import validate as check
-from ..mechanisms import BallsInBins, Composed, FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD
+from ..mechanisms import BallsInBins, Composed, FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD, RandomAllocation
 from .account import law_of
 from .events import account
 
@@ -25,7 +25,7 @@ def read(what, count, relation, group_size):
         tree = _measured(what)
         item = ("zcdp", tree["rho"], 0.0) if "rho" in tree else ("release", tree["epsilon"], tree["delta"])
         return tree, {item: count} if any(tree.values()) else {}
-    if isinstance(what, (BallsInBins, MatrixMechanism)):
+    if isinstance(what, (BallsInBins, MatrixMechanism, RandomAllocation)):
         raise ValueError(
             f"what must compose round by round; a {type(what).__name__} is accounted for as a whole. Enter its guarantee: "
             "{'epsilon': ..., 'delta': ...}"

@@ -29,13 +29,15 @@ from ..balls_in_bins import lognormal_sum
 from ..conditional.row_sums import RowSum
 from ..results import Bracket, NoBracketError
 
-_PLACES = 220  # at which the curve of one block is evaluated
-_TOLERANCE = 3e-5  # relative, of its values there
+_PLACES = 160  # at which the curve of one block is evaluated, above 0; half as many below
+_ROUGH, _FALL = 30, 2.0  # places at which they are chosen, and how much the fall of the curve counts beside the distance to 0
+_TOLERANCE = 1e-4  # relative, of its values there
 _CUT = 1e-5  # of the delta that matters: what losses beyond the last place may cost
 _LOWEST = 1e-12  # mass below the first place, about
 _MOST_BINS = 4096  # of a lower bound
 _POINTS = 2**16  # of the lattice on which the blocks are composed
 _FLOOR = 1e-290
+_LARGEST_LOSS = 600.0
 
 
 def sizes(rounds, participations):
@@ -67,9 +69,11 @@ class Law:
 
     def __init__(self, size, noise, side, cut):
         high, low = (self._reach(size, noise, way, target) for way, target in ((side, cut), (other(side), _LOWEST)))
-        # Dense around 0, where most of the mass is: there losses are about as large as delta at epsilon 0.
-        middle = max(curve(size, noise, 0.0, side), 1e-6 * (high + low))
-        places = middle * np.sinh(np.linspace(-math.asinh(low / middle), math.asinh(high / middle), _PLACES))
+        if max(high, low) > _LARGEST_LOSS:
+            raise NoBracketError(f"losses of {max(high, low):.3g} in one round leave the range of floats")
+        above = self._places(size, noise, side, high, _PLACES)
+        below = self._places(size, noise, other(side), low, _PLACES // 2)
+        places = np.concatenate([-below[:0:-1], above])
         values = np.array([curve(size, noise, float(place), side) for place in places])
         ratios = np.exp(places)
         kept = _hull(ratios, values)
@@ -82,6 +86,16 @@ class Law:
         missing = max(float(np.max(np.concatenate([[1.0], values]) / ends)) - 1, 0.0)
         growth = 1 + missing * (1 + 1e-9) + 16 * EPS * len(masses)
         self.masses, self.infinite, self.growth = masses * growth, self.infinite * growth, growth
+
+    @staticmethod
+    def _places(size, noise, side, reach, count):
+        """`count` places from 0 to `reach`: dense near 0, where most of the mass is, and where the curve falls fast."""
+        middle = max(curve(size, noise, 0.0, side), 1e-6 * reach)  # losses are about as large as that
+        rough = middle * np.sinh(np.linspace(0.0, math.asinh(reach / middle), _ROUGH))
+        fall = -np.log([max(curve(size, noise, float(place), side), _FLOOR) for place in rough])
+        metric = np.linspace(0.0, 1.0, _ROUGH) + _FALL * (fall - fall[0]) / max(fall[-1] - fall[0], 1e-9)
+        metric = np.maximum.accumulate(metric)
+        return np.interp(np.linspace(0.0, metric[-1], count), metric, rough)
 
     @staticmethod
     def _reach(size, noise, side, target):

@@ -111,8 +111,8 @@ class Problem:
     def delta(self, epsilon, samples) -> Estimate:
         """Estimate of delta."""
         ceiling = self.ceiling(epsilon)
-        sampler = self.sampler(epsilon)
-        if ceiling < FLOOR or sampler.log_bound(epsilon) < math.log(FLOOR):
+        sampler = self.sampler(epsilon) if ceiling >= FLOOR else None
+        if sampler is None or sampler.log_bound(epsilon) < math.log(FLOOR):
             return Estimate(FLOOR, 0.0, FLOOR, CONFIDENCE, f"tuples; below {FLOOR:g}")
         value, error, hits = self.mean(sampler, self.enough(sampler, epsilon, samples), epsilon)
         self._seen(hits, f"epsilon = {epsilon:g}")
@@ -147,8 +147,10 @@ class Problem:
 
     def certified_delta(self, epsilon, samples, failure_probability) -> Certificate:
         """Certificate of delta at one epsilon."""
-        samples = samples or TUPLES
-        sampler, ceiling = self.sampler(epsilon), self.ceiling(epsilon)
+        samples, ceiling = samples or TUPLES, self.ceiling(epsilon)
+        if ceiling < FLOOR:
+            return Certificate(FLOOR, failure_probability or 1e-9, samples, "tuples")
+        sampler = self.sampler(epsilon)
         bet, factor = self._plan(sampler, epsilon, samples, failure_probability or 1e-9)
         if failure_probability is None:
             rough = self.mean(sampler, self.draws(sampler, 4 * self.block, (_PILOT, 90)), epsilon)[0]
@@ -167,7 +169,7 @@ class Problem:
         samples, level = samples or TUPLES, certified_level(delta, failure_probability)
         share = failure_probability / len(_MARGINS)
         sampler = self.sampler(delta=level)
-        found = self.draws(sampler, 16 * self.block, (_PILOT, 91))
+        found = self.draws(sampler, 4 * self.block, (_PILOT, 91))
         start = self.root(sampler, found, level)
         value, error, hits = self.mean(sampler, found, start)
         self._seen(hits, f"delta = {delta:g}")
@@ -189,7 +191,7 @@ class Problem:
 
     def _plan(self, sampler, epsilon, samples, failure_probability):
         """(the bet, by which factor the bound will exceed delta, about), from draws that are not used again."""
-        pilot = sampler.counts(self.draws(sampler, 16 * self.block, (_PILOT, 92)), epsilon)
+        pilot = sampler.counts(self.draws(sampler, 4 * self.block, (_PILOT, 92)), epsilon)
         bet, value = confidence_bounds.choose_bet(pilot, samples, failure_probability)
         return bet, (value + sampler.extra) / max(float(pilot.mean()), 1e-300)
 

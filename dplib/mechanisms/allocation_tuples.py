@@ -6,9 +6,11 @@ the elementary symmetric polynomial: the mean over k-subsets of the product of t
     remove   delta = E_Q (R - e^epsilon)_+ .  The proposal has the density R^m / Z against Q: an m-tuple of k-subsets (S_1, ..., S_m) is drawn
              with probability proportional to exp(sum_{i<j} |S_i n S_j| / sigma^2), then z around the sum of their indicators. A draw
              counts Z (R - e^epsilon)_+ / R^m, which depends on R alone and is at most the Renyi bound of order m of the pair itself.
-    add      delta = E_Q (1 - e^epsilon R)_+ .  Along the mean direction R grows like e^(a s), a = k / (sigma sqrt(t)), exactly, because every
-             subset has k rounds: that integral is a closed form, g, of R at s = 0. By the inequality of the means
-             R there is at least exp(-k / (2 sigma^2)), so that g is bounded. Half of the draws have the other directions shrunk.
+    add      delta = E_Q (1 - e^epsilon R)_+ .  By the inequality of the means R is at least exp(-k / (2 sigma^2)) where the z_i have the
+             mean 0. Half of the draws have all directions but the mean shrunk.
+
+In both, along the direction in which all z_i grow alike, R grows like e^(a s), a = k / (sigma sqrt(t)), exactly, because every subset
+has k rounds. The integrals over s have a closed form in R at s = 0; a draw is a line.
 
 The tuple of subsets is a table of m rows with k ones each, and its weight is prod_r exp(n_r (n_r - 1) / (2 sigma^2)) over the sums n_r of its
 columns, the rounds. Round after round, only how many rows still need how many ones matters: a chain with few states (`TupleLaw`).
@@ -153,17 +155,25 @@ class RemoveSampler:
         self.law = TupleLaw(rounds, 1 if spread else participations, noise, size)
         self.participations, self.epochs, self.noise, self.size, self.spread = participations, epochs, noise, size, spread
         self.order = size / participations if spread else size
-        self.log_total = epochs * self.law.log_total
-        # What rounding may move a scaled draw by: its slope in log R is below e m^2; and the chain's probabilities.
-        error = epochs * ratio_error(rounds, participations, noise)
-        self.extra = 3 * (size + 1) ** 2 * error + 64 * EPS * rounds * epochs * len(self.law.logs)
+        self.slope = participations / noise * math.sqrt(epochs / rounds)
+        # log of E_Q R^m, without what the mean direction has in it.
+        self.log_total = epochs * self.law.log_total - (self.order * self.slope) ** 2 / 2
+        self.log_peak = _highest(lambda x: self._log_call(x) - self.order * x, self.slope) if self.order > 1 else self.slope**2 / 2
+        # The logarithm of what a draw counts is concave in log R, its curvature at most 1 / slope^2; and the chain's probabilities.
+        error = (size + 1) * epochs * ratio_error(rounds, participations, noise)
+        self.extra = (self.order + 1 / self.slope) * error + 64 * EPS * rounds * epochs * len(self.law.logs)
+
+    def _log_call(self, x):
+        """log of E (e^(x + slope s) - 1)_+, s standard normal: concave."""
+        return x + self.slope**2 / 2 + log_tail_difference(-x / self.slope - self.slope, np.full(x.shape, self.slope))
 
     def draw(self, rng, count):
-        """(log R, log of the proposal's density over Q's) of `count` draws, shape (2, count)."""
+        """(log R at the middle of the line, log of the proposal's density over Q's across the lines) of `count` draws, shape (2, count)."""
         found, density = np.zeros((2, count))
         for _ in range(self.epochs):
             z = self.law.draw(rng, count) / self.noise
             z += rng.standard_normal(z.shape)
+            z -= z.mean(axis=1, keepdims=True)
             logs = z / self.noise - 0.5 / self.noise**2
             ratio = log_ratio(logs, self.participations)
             found += ratio
@@ -171,10 +181,8 @@ class RemoveSampler:
         return np.stack([found, density - self.log_total])
 
     def log_bound(self, epsilon):
-        """log of the most that a draw can count: the Renyi bound of order `order`, of the pair itself or of a law above it."""
-        m = self.order
-        peak = (m - 1) * math.log1p(-1 / m) - math.log(m) if m > 1 else 0.0
-        return self.log_total - (m - 1) * epsilon + peak + 1e-9 if m >= 1 else math.inf
+        """log of the most that a draw can count, at most the Renyi bound of order `order`, of the pair itself or of a law above it."""
+        return self.log_total + self.log_peak - (self.order - 1) * epsilon + 1e-9 if self.order >= 1 else math.inf
 
     def epsilon_bound(self, delta):
         """The epsilon at which `log_bound` is log delta."""
@@ -183,9 +191,31 @@ class RemoveSampler:
     def counts(self, found, epsilon):
         """What the draws count, in [0, 1], in units of exp(log_bound(epsilon))."""
         ratio, density = found
-        gap = np.minimum(epsilon - ratio, 0.0)
-        logs = ratio - density + np.log(np.maximum(-np.expm1(gap), 1e-300)) - self.log_bound(epsilon)
-        return np.where(gap < 0, np.exp(np.minimum(logs, 0.0)), 0.0)
+        return np.exp(np.minimum(epsilon + self._log_call(ratio - epsilon) - density - self.log_bound(epsilon), 0.0))
+
+
+def _highest(concave, step):
+    """Upper bound of the maximum of a concave function on the line, close to it; step : a scale on which to look."""
+    low, high = -step, step
+    values = lambda places: concave(np.asarray(places))
+    while (pair := values([low, low - step]))[1] > pair[0]:
+        low -= step
+        step *= 2
+    low, step = low - step, high
+    while (pair := values([high, high + step]))[1] > pair[0]:
+        high += step
+        step *= 2
+    high += step
+    for _ in range(12):
+        places = np.linspace(low, high, 33)
+        top = int(np.argmax(values(places)))
+        low, high = places[max(top - 1, 0)], places[min(top + 1, 32)]
+        if high - low < 1e-4:
+            break
+    middle = (low + high) / 2
+    left, centre, right = values([low, middle, high])
+    # Right of the middle the function is below the chord from the left, and the other way round.
+    return float(2 * max(left, centre, right) - min(left, centre, right))
 
 
 class AddSampler:

@@ -33,7 +33,7 @@ def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
     mechanisms : at least one `PoissonDPSGD`, `FixedBatchDPSGD`, `LastIterate`, or what `compose` returned, all for the same
         adjacency: the records that differ are the same in every phase. Each later phase may depend on what the earlier
         ones released. Its answers, direction by direction, are those of its phases' pairs together [M-0a].
-    Raises TypeError for anything that has no pair for each round (a `MatrixMechanism`, `BallsInBins`), ValueError for an
+    Raises TypeError for anything that has no pair for each round (a `MatrixMechanism`, `BallsInBins`, `RandomAllocation`), ValueError for an
     empty list, different adjacencies, or groups of different kinds.
     Cost: as for `accounting.delta`.
 

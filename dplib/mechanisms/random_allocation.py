@@ -23,7 +23,7 @@ from .balls_in_bins import FAILURE, BallsInBins
 AllocationMethod = Literal["auto", "exact", "bound", "estimate", "certificate"]
 METHODS = ("auto", "exact", "bound", "estimate", "certificate")
 _MOST_ROUNDS, _MOST_EPOCHS = 2**13, 1000
-_SAMPLED_NORM = 20.0  # of a record's participations in units of the noise: beyond it nothing is sampled
+_SAMPLED_NORMS = 1e-4, 20.0  # of a record's participations in units of the noise: beyond these nothing is sampled
 _SEARCH_SHARE = 1e-3  # of delta, at most, that a search spends on its failures
 
 
@@ -51,8 +51,8 @@ class RandomAllocation:
         "estimate"     an Estimate by importance sampling: not a guarantee
         "certificate"  a Certificate: an upper bound near the estimate that fails with a stated probability
 
-    Raises ValueError or TypeError on bad input. Cost: a bound takes some seconds, whatever k and E; an estimate tenths of a second and a
-    certificate seconds for a hundred rounds, in proportion to t k E.
+    Raises ValueError or TypeError on bad input. Cost: a bound takes some seconds, whatever k and E, and up to a minute where t / k is in the
+    thousands; an estimate tenths of a second and a certificate seconds for a hundred rounds, in proportion to t k E.
 
     >>> from dplib import RandomAllocation
     >>> training = RandomAllocation(noise_multiplier=1.0, rounds=32, participations=4)
@@ -177,10 +177,11 @@ class RandomAllocation:
 
     def _problem(self, side, seed):
         rounds, participations, epochs, noise = self._scheme
-        if (norm := math.sqrt(participations * epochs) / noise) > _SAMPLED_NORM:
+        norm = math.sqrt(participations * epochs) / noise
+        if not _SAMPLED_NORMS[0] < norm < _SAMPLED_NORMS[1]:
             raise NoBracketError(
-                f"noise_multiplier = {self.noise_multiplier!r} is too small to sample: a record's participations have the norm {norm:.3g} in "
-                "units of the noise; method='bound' needs no draws"
+                f"noise_multiplier = {self.noise_multiplier!r} is too {'large' if norm < 1 else 'small'} to sample: a record's participations "
+                f"have the norm {norm:.3g} in units of the noise; method='bound' needs no draws"
             )
         return Problem(rounds, participations, epochs, noise, side, int(seed))
 
