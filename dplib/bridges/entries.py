@@ -11,7 +11,15 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 
 from .._base import validate as check
-from ..mechanisms import BallsInBins, Composed, FixedBatchDPSGD, LastIterate, MatrixMechanism, PoissonDPSGD, RandomAllocation
+from ..mechanisms import (
+    BallsInBins,
+    Composed,
+    FixedBatchDPSGD,
+    LastIterate,
+    MatrixMechanism,
+    PoissonDPSGD,
+    RandomAllocation,
+)
 from .account import law_of
 from .events import account
 

@@ -37,7 +37,8 @@ _LOWEST = 1e-12  # mass below the first place, about
 _MOST_BINS = 4096  # of a lower bound
 _POINTS = 2**16  # of the lattice on which the blocks are composed
 _FLOOR = 1e-290
-_LARGEST_LOSS = 600.0
+_LARGEST_LOSS = 600.0  # of one round
+_LEAST_NOISE = 0.03  # below it the mean alone is the lower bound
 
 
 def sizes(rounds, participations):
@@ -68,9 +69,9 @@ class Law:
     """
 
     def __init__(self, size, noise, side, cut):
+        if (reach := gaussian.epsilon(1 / noise, max(cut, _FLOOR))) > _LARGEST_LOSS:
+            raise NoBracketError(f"losses of {reach:.3g} in one round leave the range of floats")
         high, low = (self._reach(size, noise, way, target) for way, target in ((side, cut), (other(side), _LOWEST)))
-        if max(high, low) > _LARGEST_LOSS:
-            raise NoBracketError(f"losses of {max(high, low):.3g} in one round leave the range of floats")
         above = self._places(size, noise, side, high, _PLACES)
         below = self._places(size, noise, other(side), low, _PLACES // 2)
         places = np.concatenate([-below[:0:-1], above])
@@ -156,7 +157,7 @@ def parts_of(rounds, participations, epochs):
     return [(size, count * epochs) for size, count in sizes(rounds, participations)]
 
 
-def lower_delta(rounds, participations, epochs, noise, epsilon, side):
+def lower_delta(scheme, epsilon, side):
     """A proved lower bound of delta at `epsilon`: the best of three.
 
     Mean: the sum of all releases is a Gaussian mechanism of sensitivity k E / sqrt(t E) (data processing).
@@ -164,16 +165,18 @@ def lower_delta(rounds, participations, epochs, noise, epsilon, side):
     choices agree, of squared norm j e, overlap at most as much as the k-subsets themselves do, weights the same, so that delta is at
     least that of balls in C(t, j)^e bins [M-K].
     """
+    rounds, participations, epochs, noise = scheme
     best = gaussian.log_delta(participations * math.sqrt(epochs / rounds) / noise * (1 - 1e-12), epsilon)
     best = math.exp(best - gaussian.TAIL_ERROR * (1 + abs(best))) * (1 - 1e-12)
-    for bins, norm_squared in _marked(rounds, participations, epochs, noise):
-        best = max(best, lognormal_sum._widest(bins, norm_squared, epsilon, side, 1e-3).lower)
+    for bins, norm_squared in _marked(*scheme):
+        if lognormal_sum.log_ceiling(norm_squared, epsilon) > math.log(max(best, _FLOOR)):
+            best = max(best, lognormal_sum._widest(bins, norm_squared, epsilon, side, 1e-3).lower)
     return best
 
 
 def _marked(rounds, participations, epochs, noise):
     """(bins, squared norm in units of the noise) of the balls in bins that the allocation is at least as bad as."""
-    for marks in range(1, participations + 1):
+    for marks in range(1, participations + 1) if noise > _LEAST_NOISE else ():
         for used in range(1, epochs + 1):
             bins = math.comb(rounds, marks) ** used
             if bins > _MOST_BINS:
@@ -182,9 +185,10 @@ def _marked(rounds, participations, epochs, noise):
                 yield bins, marks * used * noise**-2 * (1 - 1e-12)
 
 
-def delta(rounds, participations, epochs, noise, epsilon, side) -> Bracket:
-    """Bracket of delta; both ends proved, the upper one by blocks."""
-    lower = lower_delta(rounds, participations, epochs, noise, epsilon, side)
+def delta(scheme, epsilon, side) -> Bracket:
+    """Bracket of delta; both ends proved, the upper one by blocks. scheme : (rounds, participations, epochs, noise multiplier)."""
+    rounds, participations, epochs, noise = scheme
+    lower = lower_delta(scheme, epsilon, side)
     # Without any random choice: everybody takes part in k known rounds of each epoch.
     ceiling = math.exp(lognormal_sum.log_ceiling(participations * epochs * noise**-2, epsilon))
     upper = max(ceiling, lognormal_sum.FLOOR)
@@ -196,8 +200,9 @@ def delta(rounds, participations, epochs, noise, epsilon, side) -> Bracket:
     return Bracket(min(lower, upper), upper, "blocks")
 
 
-def epsilon(rounds, participations, epochs, noise, delta, side) -> float:
+def epsilon(scheme, delta, side) -> float:
     """Upper bound of epsilon at `delta`, by blocks."""
+    rounds, participations, epochs, noise = scheme
     ceiling = gaussian.epsilon(math.sqrt(participations * epochs) / noise * (1 + 1e-12), delta) * (1 + 1e-12)
     try:
         return min(ceiling, Blocks(parts_of(rounds, participations, epochs), noise, side, delta).epsilon(delta))
@@ -205,11 +210,14 @@ def epsilon(rounds, participations, epochs, noise, delta, side) -> float:
         return ceiling
 
 
-def lower_epsilon(rounds, participations, epochs, noise, delta, side) -> float:
+def lower_epsilon(scheme, delta, side) -> float:
     """A proved lower bound of epsilon at `delta`, from the same pairs as `lower_delta`."""
+    rounds, participations, epochs, noise = scheme
     mean = participations * math.sqrt(epochs / rounds) / noise
     best = gaussian.epsilon(mean * (1 - 1e-12), delta) * (1 - 1e-11)
-    for bins, norm_squared in _marked(rounds, participations, epochs, noise):
+    for bins, norm_squared in _marked(*scheme):
+        if delta < 1e-290 or gaussian.epsilon(math.sqrt(norm_squared), delta) <= best:
+            continue
         try:
             best = max(best, lognormal_sum.epsilon_bracket(bins, norm_squared, delta, side, 1e-3).lower)
         except (NoBracketError, ValueError):

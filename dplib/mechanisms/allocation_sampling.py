@@ -14,6 +14,7 @@ import numpy as np
 from .. import gaussian
 from .._base import random_blocks
 from .._base.lazy_scipy import optimize
+from .._base.log_space import log_sum_exp
 from ..balls_in_bins import CONFIDENCE, FLOOR, QUANTILE, TUPLES, confidence_bounds
 from ..balls_in_bins.certified import certified_level
 from ..balls_in_bins.lognormal_sum import log_ceiling
@@ -29,6 +30,8 @@ _STEPS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # of the proposal in direction add
 _LARGEST_TUPLE = 100
 _MARGINS = (1.0, 3.0, 10.0)  # of the candidates of a certified epsilon, in units of the doubt about the prediction
 _FEWEST_HITS = 20
+_LEAST_DOUBT = 1e-4
+_NOTHING = -1e5  # log of a mean without any draw that counts
 _LOOSEST = 2.0  # a certificate more than this times the estimate is refused
 
 
@@ -80,8 +83,12 @@ class Problem:
     def mean(self, sampler, found, epsilon):
         """(mean of what the draws count, its standard error, how many count at all)."""
         counts = sampler.counts(found, epsilon)
-        scale = math.exp(sampler.log_bound(epsilon))
+        scale = math.exp(min(sampler.log_bound(epsilon), 700.0))
         return scale * float(counts.mean()), scale * float(counts.std()) / math.sqrt(len(counts)), int(np.count_nonzero(counts))
+
+    def log_mean(self, sampler, found, epsilon):
+        """log of that mean, wherever it lies."""
+        return float(log_sum_exp(sampler.log_counts(found, epsilon)[None])[0]) - math.log(found.shape[1]) + sampler.log_bound(epsilon)
 
     def enough(self, sampler, epsilon, samples, delta=None):
         """Draws until the mean is good to 1%, or so many as asked for; the epsilon goes along with `delta`."""
@@ -100,7 +107,7 @@ class Problem:
 
     def root(self, sampler, found, delta):
         """The epsilon at which the mean of these draws is `delta`; 0 where it is below delta there."""
-        gap = lambda epsilon: math.log(max(self.mean(sampler, found, epsilon)[0], 1e-320) / delta)
+        gap = lambda epsilon: max(self.log_mean(sampler, found, epsilon), _NOTHING) - math.log(delta)
         if gap(0.0) <= 0:
             return 0.0
         high = gaussian.epsilon(self.norm, delta) + 1e-9
@@ -133,7 +140,7 @@ class Problem:
     def slope(self, sampler, found, epsilon):
         """By how much log delta falls for a little epsilon, about."""
         step = 1e-4 * (1 + epsilon)
-        ends = [math.log(max(self.mean(sampler, found, x)[0], 1e-320)) for x in (epsilon, epsilon + step)]
+        ends = [max(self.log_mean(sampler, found, x), _NOTHING) for x in (epsilon, epsilon + step)]
         return max((ends[0] - ends[1]) / step, 1e-6)
 
     def _seen(self, hits, where):
@@ -179,7 +186,7 @@ class Problem:
                 f"samples must be more to certify epsilon at delta = {delta:g} (with these delta is overstated by a factor {factor:.3g}); got {samples}"
             )
         slope = self.slope(sampler, found, start)
-        doubt = math.hypot(error / value, _spread(sampler.counts(found, start)) / math.sqrt(samples))
+        doubt = max(math.hypot(error / value, _spread(sampler.counts(found, start)) / math.sqrt(samples)), _LEAST_DOUBT)
         places = [start + math.log(factor * (1 + margin * doubt) * max(value / level, 1e-300)) / slope for margin in _MARGINS]
         for attempt, place in enumerate(places):
             place = max(place, 0.0)

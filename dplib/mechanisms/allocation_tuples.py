@@ -188,10 +188,14 @@ class RemoveSampler:
         """The epsilon at which `log_bound` is log delta."""
         return (self.log_bound(0.0) - math.log(delta)) / (self.order - 1) if self.order > 1 else math.inf
 
+    def log_counts(self, found, epsilon):
+        """Logarithms of what the draws count, at most 0, in units of exp(log_bound(epsilon))."""
+        ratio, density = found
+        return np.minimum(epsilon + self._log_call(ratio - epsilon) - density - self.log_bound(epsilon), 0.0)
+
     def counts(self, found, epsilon):
         """What the draws count, in [0, 1], in units of exp(log_bound(epsilon))."""
-        ratio, density = found
-        return np.exp(np.minimum(epsilon + self._log_call(ratio - epsilon) - density - self.log_bound(epsilon), 0.0))
+        return np.exp(self.log_counts(found, epsilon))
 
 
 def _highest(concave, step):
@@ -226,7 +230,7 @@ class AddSampler:
     def __init__(self, rounds, participations, epochs, noise, step):
         self.rounds, self.participations, self.epochs, self.noise, self.size = rounds, participations, epochs, noise, step
         self.dimension = epochs * (rounds - 1)
-        self.log_shrunk = -step / math.sqrt(2 * self.dimension)  # log of the factor
+        self.log_shrunk = -step / math.sqrt(2 * max(self.dimension, 1))  # log of the factor
         self.slope = participations / noise * math.sqrt(epochs / rounds)
         self.least = -participations * epochs / (2 * noise * noise)  # of log R, across
         self.extra = 4 * epochs * ratio_error(rounds, participations, noise) * (1 + 1 / self.slope + self.slope) ** 2 + 1e-12
@@ -249,7 +253,10 @@ class AddSampler:
         top = float(log_tail_difference(np.array((epsilon + self.least) / self.slope), np.array(self.slope)))
         return top + (math.log(2) if self.size else 0.0) + 1e-9
 
-    def counts(self, found, epsilon):
+    def log_counts(self, found, epsilon):
         across, weight = found
         logs = log_tail_difference((epsilon + across) / self.slope, np.full(len(across), self.slope)) + weight
-        return np.minimum(np.exp(logs - self.log_bound(epsilon)), 1.0)
+        return np.minimum(logs - self.log_bound(epsilon), 0.0)
+
+    def counts(self, found, epsilon):
+        return np.exp(self.log_counts(found, epsilon))

@@ -101,8 +101,8 @@ class RandomAllocation:
         if (found := self._exact(method, "delta", epsilon, side, **sampling)) is not None:
             return found
         if method in ("auto", "bound"):
-            found = blocks.delta(*self._scheme, epsilon, side)
-            return found if method == "auto" else UpperBound(found.upper, found.method)
+            bracket = blocks.delta(self._scheme, epsilon, side)
+            return bracket if method == "auto" else UpperBound(bracket.upper, bracket.method)
         problem = self._problem(side, seed)
         if method == "estimate":
             return problem.delta(epsilon, samples)
@@ -127,10 +127,10 @@ class RandomAllocation:
         if (found := self._exact(method, "epsilon", delta, side, **sampling)) is not None:
             return found
         if method in ("auto", "bound"):
-            upper = blocks.epsilon(*self._scheme, delta, side)
+            upper = blocks.epsilon(self._scheme, delta, side)
             if method == "bound":
                 return UpperBound(upper, "blocks")
-            return Bracket(min(blocks.lower_epsilon(*self._scheme, delta, side), upper), upper, "blocks")
+            return Bracket(min(blocks.lower_epsilon(self._scheme, delta, side), upper), upper, "blocks")
         problem = self._problem(side, seed)
         if method == "estimate":
             return problem.epsilon(delta, samples)

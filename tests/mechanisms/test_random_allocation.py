@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dplib
-from dplib import BallsInBins, Bracket, Certificate, Estimate, NoBracketError, RandomAllocation, UpperBound, gaussian, matrices
+from dplib import (
+    BallsInBins,
+    Bracket,
+    Certificate,
+    Estimate,
+    NoBracketError,
+    RandomAllocation,
+    UpperBound,
+    gaussian,
+    matrices,
+)
 from dplib.balls_in_bins import lognormal_sum
 from dplib.mechanisms import allocation_blocks, allocation_tuples
 
