@@ -271,7 +271,8 @@ def cases():
         optional = sorted(key for key in known if parameters[key].default is not parameters[key].empty)
         asked = {key: strategies[key] for key in ("epsilon", "direction")}
         if name.startswith("mechanisms."):
-            method = {"method": ARGUMENTS["method"]} if name not in ("mechanisms.BallsInBins", "mechanisms.MatrixMechanism") else {}
+            methods = OTHERS.get(name, {}).get("method", ARGUMENTS["method"])
+            method = {"method": methods} if name not in ("mechanisms.BallsInBins", "mechanisms.MatrixMechanism") else {}
             for question, target in (("delta", EPSILON), ("epsilon", DELTA)):
                 more = method | {"target": target, "direction": ARGUMENTS["direction"]}
                 found[f"{name}.{question}"] = _mechanism(function, question), known | more, optional

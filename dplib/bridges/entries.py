@@ -18,6 +18,7 @@ from ..mechanisms import (
     LastIterate,
     MatrixMechanism,
     PoissonDPSGD,
+    RandomAllocation,
     TruncatedPoissonDPSGD,
 )
 from .account import law_of
@@ -33,7 +34,7 @@ def read(what, count, relation, group_size):
         tree = _measured(what)
         item = ("zcdp", tree["rho"], 0.0) if "rho" in tree else ("release", tree["epsilon"], tree["delta"])
         return tree, {item: count} if any(tree.values()) else {}
-    if isinstance(what, (BallsInBins, MatrixMechanism)):
+    if isinstance(what, (BallsInBins, MatrixMechanism, RandomAllocation)):
         raise ValueError(
             f"what must compose round by round; a {type(what).__name__} is accounted for as a whole. Enter its guarantee: "
             "{'epsilon': ..., 'delta': ...}"

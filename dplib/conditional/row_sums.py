@@ -99,6 +99,10 @@ class Cells:
             first[:, 0] += special.ndtr(-high)
             tails = np.full(len(loss), special.ndtr(low))
         self.first, self.infinite = first, float(self.counts @ tails)
+        self._measure()
+
+    def _measure(self):
+        """What follows from the losses and masses of all rows: how far sums reach, what rounding may move, blocks to steer by."""
         self.most = float(self.counts @ self.loss.max(axis=1))  # no sum exceeds it
         self.reach = reach = max(float(np.abs(self.loss).max()), 1e-290)
         self.shift = 64 * EPS * self.rounds * min(reach, 1.0) + 8 * EPS * reach * self.rounds  # rounding of the losses

@@ -15,7 +15,7 @@ from .._base.log_space import EPS
 from .._base.validate import Direction
 from ..accounting import chernoff, renyi
 from ..results import NoBracketError, UpperEnd
-from . import BallsInBins, MatrixMechanism, PoissonDPSGD, balls_in_bins
+from . import BallsInBins, MatrixMechanism, PoissonDPSGD, RandomAllocation, balls_in_bins
 from .search import FARTHEST, smallest
 
 METHODS = ("auto", "renyi")
@@ -53,7 +53,8 @@ def calibrate(
     A noise multiplier that is proved to be enough is an `UpperEnd`: its digits are rounded up when it is printed.
 
     For a `MatrixMechanism` it is the upper bound of epsilon at `delta` that meets `epsilon`, and with a noise multiplier
-    that is smaller by 1e-3 it would not; "auto" only. Cost: about twenty times its `epsilon`.
+    that is smaller by 1e-3 it would not; "auto" only. Cost: about twenty times its `epsilon`. So for a `RandomAllocation`, with
+    its method "bound".
 
     For `BallsInBins` the method, and with it what is promised, is one of its own:
 
@@ -84,9 +85,9 @@ def calibrate(
     for name, value in options.items():
         if value != (0 if name == "seed" else None):
             raise ValueError(f"{name} must be left out for a mechanism that needs no sampling; got {value!r}")
-    if isinstance(mechanism, MatrixMechanism):
+    if isinstance(mechanism, (MatrixMechanism, RandomAllocation)):
         if method != "auto":
-            raise ValueError(f"method must be 'auto' for a MatrixMechanism; got {method!r}")
+            raise ValueError(f"method must be 'auto' for a {type(mechanism).__name__}; got {method!r}")
         return _calibrated_bound(mechanism, epsilon, delta, direction)
     solver = _Solver(mechanism, epsilon, delta, direction, method, _TOLERANCE)
     return solver.met_by_epsilon(solver.log_noise()[0], direction)
@@ -238,8 +239,10 @@ class _Solver:
 
 
 def _calibrated_bound(mechanism, epsilon, delta, direction):
-    """The `MatrixMechanism` with the smallest noise whose upper bound on epsilon meets the target."""
-    norm = float(np.max(mechanism.encoder.column_norms()))
+    """The `MatrixMechanism`, or `RandomAllocation`, with the smallest noise whose upper bound on epsilon meets the target."""
+    allocated = isinstance(mechanism, RandomAllocation)
+    norm = 1.0 if allocated else float(np.max(mechanism.encoder.column_norms()))
+    options = {"method": "bound"} if allocated else {}
     at = lambda x: dataclasses.replace(mechanism, noise_multiplier=UpperEnd(math.exp(x)))
 
     def excess(x):
@@ -247,7 +250,7 @@ def _calibrated_bound(mechanism, epsilon, delta, direction):
         if x < math.log(1e-9 * norm):
             raise _no_noise(epsilon, delta)
         try:
-            found = at(x).epsilon(delta, direction).upper
+            found = at(x).epsilon(delta, direction, **options).upper
         except NoBracketError:
             # Too little noise for any bound; but where more does not help either, that is the answer.
             if x > math.log(1e9 * norm):

@@ -78,7 +78,7 @@ def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
         `BallsInBins` with an exact accountant (C = I, or one batch), or what `compose` returned, all for the same
         adjacency: the records that differ are the same in every phase. Each later phase may depend on what the earlier
         ones released. Its answers, direction by direction, are those of its phases' pairs together [M-0a].
-    Raises TypeError for anything that has no pair for each round (a `MatrixMechanism`), ValueError for an
+    Raises TypeError for anything that has no pair for each round (a `MatrixMechanism`, a `RandomAllocation`), ValueError for an
     empty list, different adjacencies, groups of different kinds, or bins that only sampling accounts for.
     Cost: as for `accounting.delta`; seconds for the first question about bins, whose brackets are 0.1 to 1% wide.
 
