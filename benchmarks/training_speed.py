@@ -170,7 +170,7 @@ def large_streams(kind):
     stream = {
         "Poisson": lambda: batching.poisson_stream(n, 1000, 1e-3, seed=1),
         "fixed size": lambda: batching.fixed_batch_stream(n, 1000, 10**5, seed=1),
-        "minimal separation": lambda: batching.min_separation_stream(n, 1000, 100, 1e-3, seed=1),
+        "minimal separation": lambda: batching.cyclic_poisson_stream(n, 1000, 100, 1e-3, seed=1),
         "round robin": lambda: batching.round_robin_stream(n, 1000, 10),
         "shuffling": lambda: batching.shuffling_stream(n, 1000, 10, seed=1),
         "balls in bins": lambda: batching.balls_in_bins_stream(n, 1000, 10, seed=1),

@@ -7,13 +7,16 @@
 
 Each class only says which dominating pair its rounds have; `accounting` does the rest.
 `MatrixMechanism` has no pair for its rounds but bounds on what the past reveals, or on how often a record
-takes part: its answers are `UpperBound`s. `BallsInBins` has one pair for all rounds together; its answers say
-whether they are exact, estimated or certified.
+takes part: its answers are `UpperBound`s. `BallsInBins` and `MinSeparation` have one pair for all rounds together; their
+answers say whether they are exact, estimated or certified.
 """
 
 from .balls_in_bins import BallsInBins
 from .composed import Composed, compose
 from .dpsgd import FixedBatchDPSGD, LastIterate, PoissonDPSGD
 from .matrix_mechanism import MatrixMechanism
+from .min_separation import MinSeparation
 
-__all__ = ["BallsInBins", "Composed", "FixedBatchDPSGD", "LastIterate", "MatrixMechanism", "PoissonDPSGD", "compose"]
+__all__ = [
+    "BallsInBins", "Composed", "FixedBatchDPSGD", "LastIterate", "MatrixMechanism", "MinSeparation", "PoissonDPSGD", "compose",
+]

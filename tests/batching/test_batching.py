@@ -46,7 +46,7 @@ SCHEMES = {
     "fixed_batch": lambda form, seed: drawn(form, "fixed_batch", 40, 12, 8, seed=seed),
     "shuffling": lambda form, seed: drawn(form, "shuffling", 40, 4, 3, seed=seed),
     "shuffling anew": lambda form, seed: drawn(form, "shuffling", 40, 4, 3, seed=seed, reshuffle=True),
-    "min_separation": lambda form, seed: drawn(form, "min_separation", 40, 12, 4, 0.1, seed=seed),
+    "min_separation": lambda form, seed: drawn(form, "cyclic_poisson", 40, 12, 4, 0.1, seed=seed),
     "balls_in_bins": lambda form, seed: drawn(form, "balls_in_bins", 40, 4, 3, seed=seed),
     "round_robin": lambda form, seed: drawn(form, "round_robin", 40, 4, 3),
 }
@@ -180,7 +180,7 @@ def test_participations_are_separated_and_in_turn(rounds):
     """[M-D] Record d only in rounds congruent to d mod b, so b rounds apart."""
     b = 4
     for seed in range(10):
-        matrix = batching.participation(batching.min_separation(30, rounds, b, 0.2, rng(seed)), 30)
+        matrix = batching.participation(batching.cyclic_poisson(30, rounds, b, 0.2, rng(seed)), 30)
         i, d = np.nonzero(matrix)
         assert np.all(i % b == d % b)
         for record in range(30):
@@ -190,7 +190,7 @@ def test_participations_are_separated_and_in_turn(rounds):
 def test_rate_inside_the_part_is_b_times_the_average_rate():
     """[M-D] Sizes of the rounds of a part are Binomial(part, b p)."""
     n, b, p, T = 50, 5, 0.06, 20000
-    sizes = np.array([len(batch) for batch in batching.min_separation(n, T, b, p, rng())])
+    sizes = np.array([len(batch) for batch in batching.cyclic_poisson(n, T, b, p, rng())])
     for part in (0, 4):
         counts = np.bincount(sizes[part::b], minlength=11)
         assert chi_square(counts, T / b * stats.binom.pmf(np.arange(11), 10, b * p)) > LIKELY
@@ -198,10 +198,10 @@ def test_rate_inside_the_part_is_b_times_the_average_rate():
 
 @each_form
 def test_full_rate_is_round_robin(form):
-    separated, fixed = drawn(form, "min_separation", 10, 6, 3, 1 / 3), drawn(form, "round_robin", 10, 3, 2)
+    separated, fixed = drawn(form, "cyclic_poisson", 10, 6, 3, 1 / 3), drawn(form, "round_robin", 10, 3, 2)
     assert all(np.array_equal(a, b) for a, b in zip(separated, fixed))
     for b in range(1, 60):  # 1/b is allowed although b * (1/b) may round above 1
-        drawn(form, "min_separation", 60, 2, b, 1 / b)
+        drawn(form, "cyclic_poisson", 60, 2, b, 1 / b)
 
 
 # --------------------------------------------------------------- participation
@@ -235,8 +235,8 @@ BAD = [
     (batching.poisson, (2**31 - 1, 10**9, 0.1), r"records \* rounds"),
     (batching.fixed_batch, (5, 3, 6), "batch_size"),
     (batching.shuffling, (5, 6, 1), "batches_per_epoch"),
-    (batching.min_separation, (5, 3, 6, 0.1), "separation"),
-    (batching.min_separation, (5, 3, 2, 0.51), "sampling_probability must be at most 1 / sep"),
+    (batching.cyclic_poisson, (5, 3, 6, 0.1), "separation"),
+    (batching.cyclic_poisson, (5, 3, 2, 0.51), "sampling_probability must be at most 1 / sep"),
     (batching.balls_in_bins, (5, 0, 1), "batches_per_epoch"),
 ]
 
