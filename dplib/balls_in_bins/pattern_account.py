@@ -28,6 +28,8 @@ _WORST = 30.0  # a sampler whose bound has a larger logarithm is not tried
 _STREAM, _PILOT, _FINAL, _SEARCH = 18, 1, 2, 3  # names of the random streams
 _MOST_BLOCKS, _MOST_ENTRIES = 16, 2**25  # of an estimate that chooses its number of samples
 _MARGINS = (1.0, 3.0, 10.0)  # of the candidates of a search, in units of the doubt about the prediction
+_PASSES, _NEAR = 4, 0.02  # of a search for epsilon, and when it ends: a relative change
+_STEP = 1e-4  # in epsilon, for the slope of log delta
 _LEAST_POSITIVE = 20  # samples above 0, below which a pilot says nothing
 
 
@@ -62,11 +64,12 @@ class Account:
         return best
 
     def log_ceiling(self, epsilon):
-        """log of an upper bound on delta: of the longest pattern alone, and of the best order."""
+        """log of an upper bound on delta: of the longest pattern alone, of the best order, and of taking part at all."""
         if self.longest == 0:
             return -math.inf
         best = self.order(lambda size: self.log_bound(size, epsilon))
-        return min(0.0, log_ceiling(self.longest, epsilon), self.log_bound(_SIZES[best], epsilon))
+        taking_part = math.log(self.patterns.rates().sum()) + 1e-9  # delta is at most the probability of that
+        return min(0.0, taking_part, log_ceiling(self.longest, epsilon), self.log_bound(_SIZES[best], epsilon))
 
     def highest_epsilon(self, delta):
         """An epsilon at which delta is at most `delta`, by the best order above 1."""
@@ -85,17 +88,23 @@ class Account:
             return HalfSpaceSampler(self.patterns, self.band, epsilon)
         return TupleSampler(self.patterns, self.band, self.values(size), epsilon)
 
+    def pilot(self, size, epsilon, seed):
+        """(`certificate.Plan`, the block of draws that its pilot is) for one size."""
+        sampler = self.sampler(size, epsilon)
+        drawn = sampler.draw(random_blocks.generator(seed, (_STREAM, _PILOT, size), 0))
+        return certificate.Plan(sampler, sampler.rounded(drawn)), drawn
+
     def plan(self, epsilon, seed, cost):
-        """The `certificate.Plan` with the least cost(plan) near the order of the least bound."""
+        """The `pilot` with the least cost(plan) near the order of the least bound."""
 
         @cache
         def attempt(place):
             size = _SIZES[place]
             if self.side == "remove" and self.log_bound(size, epsilon) > _WORST:
                 return math.inf, None
-            plan = certificate.Plan(made := self.sampler(size, epsilon), made(random_blocks.generator(seed, (_STREAM, _PILOT, size), 0)))
-            positive = np.count_nonzero(plan.pilot) >= _LEAST_POSITIVE
-            return (cost(plan) if positive else math.inf), plan
+            found = self.pilot(size, epsilon, seed)
+            positive = np.count_nonzero(found[0].pilot) >= _LEAST_POSITIVE
+            return (cost(found[0]) if positive else math.inf), found
 
         best = 0 if self.side == "add" else self.order(lambda size: self.log_bound(size, epsilon))
         while self.side == "remove":
@@ -106,17 +115,6 @@ class Account:
             best = better
         return attempt(best)[1]
 
-    def draws(self, sampler, seed, name, samples, enough):
-        """Arrays of blocks that `sampler.draw` made, joined: a fixed number, or until enough(arrays) holds."""
-        most = samples or min(_MOST_BLOCKS, max(2, _MOST_ENTRIES // (tuple_sampler.BLOCK * self.patterns.rounds))) * tuple_sampler.BLOCK
-        blocks = []
-        for index in range(-(-most // tuple_sampler.BLOCK)):
-            blocks.append(sampler.draw(random_blocks.generator(seed, (_STREAM, name, sampler.size), index)))
-            joined = tuple(np.concatenate(part)[:most] for part in zip(*blocks))
-            if samples is None and enough(joined):
-                break
-        return joined
-
     # --- estimates --------------------------------------------------------------------------------------------
 
     def estimate(self, epsilon, seed, samples=None):
@@ -124,10 +122,9 @@ class Account:
         ceiling = self.log_ceiling(epsilon)
         if ceiling < math.log(FLOOR):
             return Estimate(FLOOR, 0.0, FLOOR, CONFIDENCE, f"{METHOD}; below {FLOOR:g}")
-        plan = self.plan(epsilon, seed, _relative_variance)
-        sampler = plan.sampler
+        sampler = self.plan(epsilon, seed, _relative_variance)[0].sampler
         payoffs = lambda joined: _payoffs(sampler, joined, epsilon)
-        found = payoffs(self.draws(sampler, seed, _FINAL, samples, lambda joined: _error(payoffs(joined)) <= ERROR))
+        found = payoffs(_draws(sampler, seed, _FINAL, samples, lambda joined: _error(payoffs(joined)) <= ERROR))
         top = math.exp(ceiling)
         value = min(max(float(found.mean()) * sampler.bound, FLOOR), top)
         if not found.any():
@@ -138,88 +135,120 @@ class Account:
 
     def estimate_epsilon(self, delta, seed, samples=None):
         """epsilon at which delta is `delta`, an Estimate; the same draws serve every epsilon."""
-        value, error, _ = self.solve(delta, seed, samples)
-        return Estimate(value, error, value + QUANTILE * error, CONFIDENCE, METHOD)
+        value, error, slope, _ = self.solve(delta, seed, samples)
+        method = METHOD if slope > 0 else f"{METHOD}; too few: no sample was above 0"
+        return Estimate(value, error, value + QUANTILE * error, CONFIDENCE, method)
 
     def solve(self, delta, seed, samples=None):
-        """(epsilon, its standard error, minus the slope of log delta there) at which the estimated delta is `delta`."""
+        """(epsilon, its standard error, minus the slope of log delta there, log delta) where the estimated delta is `delta`.
+
+        epsilon is 0 where delta is less already there. The slope is 0 where no draw was of use.
+        """
         if self.longest == 0:
-            return 0.0, 0.0, 1.0
+            return 0.0, 0.0, math.inf, -math.inf
         place = self.highest_epsilon(delta)
-        # Twice: the first sampler is made for an epsilon that is too large, and knows little of a smaller one.
-        for _ in range(2):
-            place = self._refined(delta, place, seed)
-        sampler = self.plan(place, seed, _relative_variance).sampler
-        if self.side == "add":
-            sampler = self.sampler(1, 0.98 * place)
-        at = lambda joined: _root(sampler, joined, delta)
-        joined = self.draws(sampler, seed, _FINAL, samples, lambda one: _error(_payoffs(sampler, one, at(one))) <= ERROR)
+        # The first sampler is made for an epsilon that is too large, and knows little of a smaller one.
+        for _ in range(_PASSES):
+            before, (sampler, place) = place, self._refined(delta, place, seed)
+            if abs(before - place) < _NEAR * place:
+                break
+        at = lambda one: _root(sampler, one, delta)
+        joined = _draws(sampler, seed, _FINAL, samples, lambda one: _error(_payoffs(sampler, one, at(one))) <= ERROR)
         epsilon = at(joined)
-        payoffs = _payoffs(sampler, joined, epsilon)
-        step = 1e-4
-        slope = -math.log(max(_payoffs(sampler, joined, epsilon + step).mean(), 1e-300) / max(payoffs.mean(), 1e-300)) / step
-        return epsilon, (_error(payoffs) / slope if payoffs.any() and epsilon > 0 else 0.0), slope
+        means = [_payoffs(sampler, joined, place).mean() for place in (epsilon, epsilon + _STEP)]
+        if not min(means) > 0:
+            return epsilon, 0.0, 0.0, -math.inf
+        slope = math.log(means[0] / means[1]) / _STEP
+        error = _error(_payoffs(sampler, joined, epsilon)) / slope if epsilon > 0 else 0.0
+        return epsilon, error, slope, math.log(means[0]) + sampler.log_bound
 
     def _refined(self, delta, place, seed):
-        """A better guess of epsilon, from one block of draws for the guess `place`."""
+        """(sampler, a better guess of epsilon), from one block of draws for the guess `place`."""
         if self.side == "remove":
-            sampler = self.plan(place, seed, _relative_variance).sampler
-            return _root(sampler, self.draws(sampler, seed, _SEARCH, tuple_sampler.BLOCK, None), delta)
+            plan, drawn = self.plan(place, seed, _relative_variance)
+            return plan.sampler, _root(plan.sampler, drawn, delta)
 
         def excess(epsilon):
             sampler = self.sampler(1, epsilon)
-            joined = self.draws(sampler, seed, _SEARCH, tuple_sampler.BLOCK, None)
+            joined = _draws(sampler, seed, _SEARCH, tuple_sampler.BLOCK, None)
             return math.log(max(_payoffs(sampler, joined, epsilon).mean() * sampler.bound, FLOOR)) - math.log(delta)
 
         if place == 0 or excess(0.0) <= 0:
-            return 0.0
-        return optimize.brentq(excess, 0.0, place, xtol=1e-4 * place) if excess(place) < 0 else place
+            place = 0.0
+        elif excess(place) < 0:
+            place = optimize.brentq(excess, 0.0, place, xtol=1e-4 * place)
+        return self.sampler(1, (1 - _NEAR) * place), place
 
-    # --- certificates -----------------------------------------------------------------------------------------
 
-    def certify(self, epsilon, samples, failure_probability, seed):
-        """delta at `epsilon`, a Certificate: fails with at most this probability over the draws [A-15]."""
-        top = math.exp(max(self.log_ceiling(epsilon), math.log(FLOOR)))
-        if top > FLOOR:
-            plan = self.certified_plan(epsilon, samples, failure_probability, seed)
-            try:
-                self.check(plan, samples, failure_probability)
-                top = min(top, certificate.run(plan, samples, failure_probability, seed, (_STREAM, int(self.side == "add"))))
-            except ValueError:
-                # The bound without samples may serve; otherwise the message says how many would do.
-                if not plan.estimate > top / 2:
-                    raise
-        return Certificate(max(top, FLOOR), failure_probability, samples, METHOD)
+# --- certificates ---------------------------------------------------------------------------------------------
 
-    def check(self, plan, samples, failure_probability):
-        """By which factor the certified bound will exceed delta, about; ValueError where that is useless."""
-        if self.side == "add" and np.count_nonzero(plan.pilot) < _LEAST_POSITIVE:
-            raise ValueError(
-                "direction must be 'both' or 'remove' for a certificate here, which bounds 'add' as well [C-9m]: hardly any sample of "
-                "the half-space that contains the large losses of 'add' has one; got 'add'"
-            )
-        return certificate.overshoot(plan, samples, failure_probability)
 
-    def certified_plan(self, epsilon, samples, failure_probability, seed):
-        return self.plan(epsilon, seed, lambda plan: plan.excess(samples, failure_probability))
+def certify(account, epsilon, samples, failure_probability, seed):
+    """delta at `epsilon`, a Certificate: fails with at most this probability over the draws [A-15].
 
-    def certify_epsilon(self, delta, samples, failure_probability, seed):
-        """The smallest of three candidates at which `delta` less the failure probability was certified [N-2.1s]."""
-        if self.longest == 0:
-            return Certificate(0.0, failure_probability, samples, METHOD)
-        level, share = certified_level(delta, failure_probability), failure_probability / len(_MARGINS)
-        start, error, slope = self.solve(level, seed)
-        plan = self.certified_plan(start, samples, share, seed)
-        excess = self.check(plan, samples, share)
-        doubt = math.hypot(error * slope, _relative_variance(plan) ** 0.5 / math.sqrt(samples))
-        for attempt, margin in enumerate(_MARGINS):
-            epsilon = start + math.log(excess * (1 + margin * doubt)) / slope
-            plan = self.certified_plan(epsilon, samples, share, seed)
-            if certificate.run(plan, samples, share, seed, (_STREAM, 2 + attempt, int(self.side == "add"))) <= level:
-                return Certificate(epsilon, failure_probability, samples, METHOD)
+    Raises ValueError where so few samples give no bound within twice delta; the message says about how many would.
+    """
+    top = math.exp(max(account.log_ceiling(epsilon), math.log(FLOOR)))
+    if top > FLOOR:
+        plan = _certified_plan(account, epsilon, samples, failure_probability, seed)
+        try:
+            _check(account, plan, samples, failure_probability)
+            top = min(top, certificate.run(plan, samples, failure_probability, seed, (_STREAM, int(account.side == "add"))))
+        except ValueError:
+            # The bound without samples may serve; otherwise the message says how many would do.
+            if not plan.estimate > top / 2:
+                raise
+    return Certificate(max(top, FLOOR), failure_probability, samples, METHOD)
+
+
+def certify_epsilon(account, delta, samples, failure_probability, seed):
+    """The smallest of three candidates at which `delta` less the failure probability was certified [N-2.1s]."""
+    if account.longest == 0:
+        return Certificate(0.0, failure_probability, samples, METHOD)
+    level, share = certified_level(delta, failure_probability), failure_probability / len(_MARGINS)
+    start, error, slope, log_value = account.solve(level, seed)
+    plan = _certified_plan(account, start, samples, share, seed)
+    excess = _check(account, plan, samples, share)
+    doubt = math.hypot(error * slope, math.sqrt(_relative_variance(plan) / samples))
+    for attempt, margin in enumerate(_MARGINS):
+        fall = math.log(excess * (1 + margin * doubt)) + log_value - math.log(level)
+        epsilon = max(0.0, start + fall / slope)
+        plan, _ = account.pilot(plan.sampler.size, epsilon, seed)
+        if certificate.run(plan, samples, share, seed, (_STREAM, 2 + attempt, int(account.side == "add"))) <= level:
+            return Certificate(epsilon, failure_probability, samples, METHOD)
+    raise ValueError(
+        f"samples must be more to certify delta <= {level:.6g}: no candidate up to {epsilon:.6g} passed; got {samples!r}"
+    )
+
+
+def _certified_plan(account, epsilon, samples, failure_probability, seed):
+    return account.plan(epsilon, seed, lambda plan: plan.excess(samples, failure_probability))[0]
+
+
+def _check(account, plan, samples, failure_probability):
+    """By which factor the certified bound will exceed delta, about; ValueError where that is useless."""
+    if account.side == "add" and np.count_nonzero(plan.pilot) < _LEAST_POSITIVE:
         raise ValueError(
-            f"samples must be more to certify delta <= {level:.6g}: no candidate up to {epsilon:.6g} passed; got {samples!r}"
+            "direction must be 'both' or 'remove' for a certificate here, which bounds 'add' as well [C-9m]: hardly any sample of "
+            "the half-space that contains the large losses of 'add' has one; got 'add'"
         )
+    return certificate.overshoot(plan, samples, failure_probability)
+
+
+# --- helpers --------------------------------------------------------------------------------------------------
+
+
+def _draws(sampler, seed, name, samples, enough):
+    """Arrays of blocks that `sampler.draw` made, joined: a fixed number, or until enough(arrays) holds."""
+    block = tuple_sampler.BLOCK
+    most = samples or block * min(_MOST_BLOCKS, max(2, _MOST_ENTRIES // (block * sampler.patterns.rounds)))
+    blocks = []
+    for index in range(-(-most // block)):
+        blocks.append(sampler.draw(random_blocks.generator(seed, (_STREAM, name, sampler.size), index)))
+        joined = tuple(np.concatenate(part)[:most] for part in zip(*blocks))
+        if samples is None and enough(joined):
+            break
+    return joined
 
 
 def _relative_variance(plan):

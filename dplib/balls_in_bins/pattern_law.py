@@ -71,13 +71,17 @@ class Patterns:
 
     def longest(self, squares):
         """The largest squared norm of what a pattern moves, for squared norms of the columns, shape (rounds,)."""
+        if self.p == 0:
+            return 0.0
         after = np.zeros(self.rounds + self.b)
         for i in range(self.rounds - 1, -1, -1):
-            after[i] = max(after[i + 1], squares[i] + after[i + self.b]) if self.p > 0 else 0.0
-        return float(after[0])
+            after[i] = squares[i] + after[i + self.b]
+            if self.p < 1:
+                after[i] = max(after[i], after[i + 1])
+        return float(after[: len(self.waits)].max())
 
     def divergence(self, other):
-        """KL(self, other) of two laws with the same pause and start, self.p <= other.p; 0 where they are equal."""
+        """KL(self, other) of start and coins, for laws with the same pause and self.p <= other.p: at least that of the rounds."""
         eligible = self.rates().sum() / self.p
         coin = special.rel_entr(self.p, other.p) + special.rel_entr(1 - self.p, 1 - other.p)
         return float(eligible * coin + special.rel_entr(self.waits, other.waits).sum())

@@ -111,7 +111,10 @@ class TupleSampler:
 
     def __call__(self, rng, index=0):
         """BLOCK independent samples in [0, 1], rounded up."""
-        log_w, log_rho, valid = self.draw(rng)
+        return self.rounded(self.draw(rng))
+
+    def rounded(self, drawn):
+        log_w, log_rho, valid = drawn
         return np.where(valid, np.minimum(self.payoffs(log_w, log_rho, slack=self.slack), 1.0), 1.0)
 
     def draw(self, rng):
@@ -142,7 +145,7 @@ class HalfSpaceSampler:
         self.patterns, self.band, self.epsilon = patterns, band, epsilon
         self.threshold, rates = max((_half_space(patterns, band, epsilon, share) for share in _RATES), key=lambda found: found[0])
         self.pull = band.times(rates[None])[0]
-        self.rates, self.length = rates, math.sqrt(float(rates @ self.pull))
+        self.rates, self.length = rates, math.sqrt(float(rates @ self.pull)) or 1.0
         self.log_bound = float(special.log_ndtr(-self.threshold)) + 1e-12
         self.slack = _slack(patterns, band, 1)
         self.extra = (patterns.rounds + 8) * 16 * _UNIT
@@ -152,7 +155,11 @@ class HalfSpaceSampler:
         return math.exp(self.log_bound)
 
     def __call__(self, rng, index=0):
-        log_w, valid = self.draw(rng)
+        """BLOCK independent samples in [0, 1], rounded up."""
+        return self.rounded(self.draw(rng))
+
+    def rounded(self, drawn):
+        log_w, valid = drawn
         return np.where(valid, -np.expm1(np.minimum(self.epsilon + log_w - self.slack, 0.0)), 1.0)
 
     def draw(self, rng):

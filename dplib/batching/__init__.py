@@ -11,7 +11,7 @@ whether it amplifies anything, is not decided here.
     shuffling          one permutation cut into slices, kept or drawn anew each epoch
     round_robin        the same fixed slices in every epoch: nothing is random
     cyclic_poisson     fixed parts take turns, coins inside the part      [M-D]
-    min_separation     coins, and a pause after each participation       
+    min_separation     coins, and a pause after each participation
     balls_in_bins      each record in one uniform batch of the epoch      [N-3.1]
 
 For long runs and large data every scheme has a stream, `poisson_stream` and so on: the same law,

@@ -102,7 +102,7 @@ class MinSeparation:
             return account.estimate(epsilon, seed, samples)
         if failure_probability is None:
             failure_probability = min(FAILURE, account.estimate(epsilon, seed, 4096).value / 10)
-        return account.certify(epsilon, samples or pattern_account.SAMPLES, failure_probability, seed)
+        return pattern_account.certify(account, epsilon, samples or pattern_account.SAMPLES, failure_probability, seed)
 
     def epsilon(
         self, delta: float, direction: Direction = "both", method: Method = "auto", *, samples: int | None = None,
@@ -123,7 +123,7 @@ class MinSeparation:
         account = self._account(direction)
         if method != "certificate":
             return account.estimate_epsilon(delta, seed, samples)
-        return account.certify_epsilon(delta, samples or pattern_account.SAMPLES, failure_probability, seed)
+        return pattern_account.certify_epsilon(account, delta, samples or pattern_account.SAMPLES, failure_probability, seed)
 
     def poisson(self) -> MatrixMechanism:
         """A mechanism that is never more private: the same encoder and noise, with Poisson sampling at rate p.

@@ -21,7 +21,9 @@ STREAMS = {
     "fixed_batch": lambda s: batching.fixed_batch_stream(40, 12, 8, seed=s),
     "shuffling": lambda s: batching.shuffling_stream(40, 4, 3, seed=s),
     "shuffling anew": lambda s: batching.shuffling_stream(40, 4, 3, reshuffle=True, seed=s),
-    "min_separation": lambda s: batching.cyclic_poisson_stream(40, 12, 4, 0.1, seed=s),
+    "cyclic_poisson": lambda s: batching.cyclic_poisson_stream(40, 12, 4, 0.1, seed=s),
+    "min_separation": lambda s: batching.min_separation_stream(40, 12, 4, 0.3, seed=s),
+    "min_separation cold": lambda s: batching.min_separation_stream(40, 12, 4, 0.3, warm_start=False, seed=s),
     "balls_in_bins": lambda s: batching.balls_in_bins_stream(40, 4, 3, seed=s),
     "round_robin": lambda s: batching.round_robin_stream(40, 4, 3),
 }
@@ -182,6 +184,7 @@ def test_a_hundred_million_records_without_a_permutation():
 BAD = [
     (batching.poisson_stream, (2**31, 1, 0.1), "records"),
     (batching.cyclic_poisson_stream, (5, 3, 2, 0.51), "at most 1 / separation"),
+    (batching.min_separation_stream, (5, 3, 0, 0.5), "separation"),
     (batching.balls_in_bins_stream, (5, 10**9, 2), r"batches_per_epoch \* epochs"),
 ]
 
