@@ -202,6 +202,7 @@ _MADE = {
         "batches": made(lambda rng: batching.poisson_stream(20, 12, 0.3, seed=1)),
     },
     "mechanisms.BallsInBins": {"encoder": made(lambda rng: matrices.optimal_counting(12, bands=int(rng.integers(1, 13))))},
+    "mechanisms.MinSeparation": {"encoder": made(lambda rng: matrices.optimal_counting(12, bands=int(rng.integers(1, 4))))},
     "mechanisms.compose": {"mechanisms": made(lambda rng: [mechanism(rng) for _ in range(rng.integers(1, 4))])},
     "mixtures.TwoSided": dict.fromkeys(("gained", "lost"), made(lambda rng: mixture(rng, 1.0))),
     "mixtures.two_sided": dict.fromkeys(("gained", "lost"), made(lambda rng: mixture(rng, 1.0))),
@@ -211,6 +212,7 @@ _MADE = {
     "truth.tree": {"encoder": made(lambda rng: matrices.binary_tree(2 ** int(rng.integers(0, 4))))},
     "truth.two_rounds": {"encoder": made(lambda rng: matrices.dense(np.tril(rng.random((2, 2))) + np.eye(2)))},
 }
+_OWN_METHODS = ("mechanisms.BallsInBins", "mechanisms.MatrixMechanism", "mechanisms.MinSeparation")  # or none
 OTHERS = {name: _read(DATA["others"].get(name, {}), _MADE.get(name, {})) for name in DATA["others"].keys() | _MADE.keys()}
 
 
@@ -268,7 +270,7 @@ def cases():
         optional = sorted(key for key in known if parameters[key].default is not parameters[key].empty)
         asked = {key: strategies[key] for key in ("epsilon", "direction")}
         if name.startswith("mechanisms."):
-            method = {"method": ARGUMENTS["method"]} if name not in ("mechanisms.BallsInBins", "mechanisms.MatrixMechanism") else {}
+            method = {"method": ARGUMENTS["method"]} if name not in _OWN_METHODS else {}
             for question, target in (("delta", EPSILON), ("epsilon", DELTA)):
                 more = method | {"target": target, "direction": ARGUMENTS["direction"]}
                 found[f"{name}.{question}"] = _mechanism(function, question), known | more, optional

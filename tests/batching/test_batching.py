@@ -255,7 +255,7 @@ def test_a_warm_start_has_the_same_rate_in_every_round(form):
     rate, own = p / (1 + (b - 1) * p), matrix.reshape(rounds, rounds, n // rounds)
     counts = own[np.arange(rounds), np.arange(rounds)].sum(axis=1)
     statistic = lambda q: ((counts - n / rounds * q) ** 2 / (n / rounds * q * (1 - q))).sum()
-    assert stats.chi2.sf(statistic(rate), rounds) > LIKELY > stats.chi2.sf(statistic(1.1 * rate), rounds)
+    assert stats.chi2.sf(statistic(rate), rounds) > LIKELY > stats.chi2.sf(statistic(1.2 * rate), rounds)
     # As soon as it is eligible again, a record joins with probability p; before, never.
     assert all(not np.any(matrix[lag:] & matrix[:-lag]) for lag in range(1, b))
     early, again = int(matrix[0].sum()), int((matrix[0] & matrix[b]).sum())
