@@ -14,7 +14,7 @@ import numpy as np
 
 from .._base import random_blocks
 from .._base.lazy_scipy import optimize
-from ..results import Certificate, Estimate
+from ..results import Certificate, Estimate, UpperBound
 from . import CONFIDENCE, FLOOR, QUANTILE, certificate, tuple_sampler
 from .certified import certified_level
 from .lognormal_sum import log_ceiling
@@ -64,22 +64,39 @@ class Account:
         return best
 
     def log_ceiling(self, epsilon):
-        """log of an upper bound on delta: of the longest pattern alone, of the best order, and of taking part at all."""
+        """log of an upper bound on delta: of the longest pattern alone, of the best order, or of taking part at all."""
+        return self.bound(epsilon)[0]
+
+    def bound(self, epsilon):
+        """(log of the least upper bound on delta without sampling, its order or None)."""
         if self.longest == 0:
-            return -math.inf
-        best = self.order(lambda size: self.log_bound(size, epsilon))
+            return -math.inf, None
+        best = _SIZES[self.order(lambda size: self.log_bound(size, epsilon))]
         taking_part = math.log(self.patterns.rates().sum()) + 1e-9  # delta is at most the probability of that
-        return min(0.0, taking_part, log_ceiling(self.longest, epsilon), self.log_bound(_SIZES[best], epsilon))
+        plain = min(0.0, taking_part, log_ceiling(self.longest, epsilon))
+        return min((self.log_bound(best, epsilon), best), (plain, None), key=lambda found: found[0])
 
     def highest_epsilon(self, delta):
-        """An epsilon at which delta is at most `delta`, by the best order above 1."""
+        """(An epsilon at which delta is at most `delta`, its order: the best above 1)."""
+        if self.longest == 0:
+            return 0.0, None
 
         def bound(size):
             if size == 1:
                 return math.inf
             return (self.values(size).log_total + log_payoff(size) - math.log(delta)) / (size - 1)
 
-        return max(0.0, bound(_SIZES[self.order(bound)]))
+        best = _SIZES[self.order(bound)]
+        return max(0.0, bound(best)) * (1 + 1e-12), best
+
+    def upper_delta(self, epsilon):
+        log_value, order = self.bound(epsilon)
+        value = math.exp(min(0.0, max(log_value, math.log(FLOOR)) + 1e-12))
+        return UpperBound(value, "Renyi" if order else "longest pattern", order)
+
+    def upper_epsilon(self, delta):
+        value, order = self.highest_epsilon(delta)
+        return UpperBound(value, "Renyi", order)
 
     # --- samplers ---------------------------------------------------------------------------------------------
 
@@ -146,7 +163,7 @@ class Account:
         """
         if self.longest == 0:
             return 0.0, 0.0, math.inf, -math.inf
-        place = self.highest_epsilon(delta)
+        place, _ = self.highest_epsilon(delta)
         # The first sampler is made for an epsilon that is too large, and knows little of a smaller one.
         for _ in range(_PASSES):
             before, (sampler, place) = place, self._refined(delta, place, seed)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dplib
-from dplib import BallsInBins, Certificate, Estimate, MinSeparation, NoBracketError, PoissonDPSGD, matrices, mixtures
+from dplib import BallsInBins, Certificate, Estimate, MinSeparation, NoBracketError, PoissonDPSGD, UpperBound, matrices, mixtures
 from dplib._base import random_blocks
 from dplib.balls_in_bins import pattern_account, pattern_law, pattern_sampler
 
@@ -300,9 +300,33 @@ def test_fewer_rounds_of_the_same_coins_cost_less(seed, p, b, warm):
 def test_bounds_without_sampling_hold():
     for place in (1, 6, 9):
         row, patterns = TABLE[place], mechanism(place)
-        account = patterns._account("remove")
-        assert math.exp(account.log_ceiling(row["epsilon"])) > row["delta"]
-        assert account.highest_epsilon(row["delta"]) > row["epsilon"]
+        bound, at = patterns.delta(row["epsilon"], method="renyi"), patterns.epsilon(row["delta"], method="renyi")
+        assert type(bound) is UpperBound and row["delta"] < bound.upper < 1
+        assert at.order == round(at.order) > 1 and at.upper > row["epsilon"]
+    pause = MinSeparation(matrices.optimal_counting(64, bands=4), 4.0, 0.1, 4)
+    guess, bound = pause.epsilon(1e-6), pause.epsilon(1e-6, method="renyi")
+    assert guess.value < bound.upper < 1.25 * guess.value and bound.order == 12
+    assert bound.upper < pause.poisson().epsilon(1e-6).upper / 2
+    assert pause.delta(bound.upper, method="renyi").upper == pytest.approx(1e-6, rel=1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(0.05, 1.0), st.integers(1, 4), st.booleans(), st.integers(2, 3))
+def test_value_functions_bound_moments_of_any_banded_encoder(seed, p, b, warm, size):
+    """V_0 >= E_Q w^k where columns differ, by enumeration; equal to it without coupling and pause."""
+    rng = np.random.default_rng(seed)
+    table = np.triu(np.tril(rng.random((5, 5)) + np.eye(5)), 1 - min(b, 3))
+    columns = pattern_law.columns_of(matrices.dense(table), b)
+    patterns, band = pattern_law.Patterns(5, p, b, warm), pattern_law.band(columns, 1.3)
+    gram, law = dense(band), enumerated(patterns)
+    sums = np.array([[float(i in taken) for i in range(5)] for taken in law])
+    weights = np.array(list(law.values()))
+    pairs = np.exp(sums @ gram @ sums.T)
+    moment = np.einsum("i,j,k,ij,jk,ik", weights, weights, weights, pairs, pairs, pairs) if size == 3 else weights @ pairs @ weights
+    total = pattern_sampler.values(patterns, band, size).log_total
+    assert math.log(moment) <= total
+    if b == 1:
+        assert total == pytest.approx(math.log(moment), abs=1e-9)
 
 
 # --- what is refused -------------------------------------------------------------------------------------------
