@@ -269,7 +269,8 @@ def _draws(sampler, seed, name, samples, enough):
 
 
 def _relative_variance(plan):
-    return float(plan.pilot.var()) / float(plan.pilot.mean()) ** 2
+    mean = float(plan.pilot.mean())
+    return (float((plan.pilot / mean).std())) ** 2 if mean > 1e-290 else math.inf
 
 
 def _payoffs(sampler, joined, epsilon):

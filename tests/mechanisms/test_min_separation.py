@@ -12,7 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dplib
-from dplib import BallsInBins, Certificate, Estimate, MinSeparation, NoBracketError, PoissonDPSGD, UpperBound, matrices, mixtures
+from dplib import (
+    BallsInBins,
+    Certificate,
+    Estimate,
+    MinSeparation,
+    NoBracketError,
+    PoissonDPSGD,
+    UpperBound,
+    matrices,
+    mixtures,
+)
 from dplib._base import random_blocks
 from dplib.balls_in_bins import pattern_account, pattern_law, pattern_sampler
 
@@ -363,6 +373,8 @@ def test_refusals_say_what_would_do():
         MinSeparation(matrices.identity(64), 1.0, 0.05, 1).delta(2.0, "add", "certificate")
     with pytest.raises(ValueError, match="failure_probability"):
         SMALL.epsilon(1e-5, method="certificate", failure_probability=1e-4)
+    with pytest.raises(TypeError, match="MinSeparation has no search yet"):
+        dplib.calibrate(SMALL, epsilon=1.0, delta=1e-5)
     with pytest.raises(NoBracketError, match="too small for any guarantee"):
         MinSeparation(BANDED, 1e-3, 0.3, 3).delta(1.0)
 
