@@ -89,15 +89,6 @@ class Account:
         best = _SIZES[self.order(bound)]
         return max(0.0, bound(best)) * (1 + 1e-12), best
 
-    def upper_delta(self, epsilon):
-        log_value, order = self.bound(epsilon)
-        value = math.exp(min(0.0, max(log_value, math.log(FLOOR)) + 1e-12))
-        return UpperBound(value, "Renyi" if order else "longest pattern", order)
-
-    def upper_epsilon(self, delta):
-        value, order = self.highest_epsilon(delta)
-        return UpperBound(value, "Renyi", order)
-
     # --- samplers ---------------------------------------------------------------------------------------------
 
     def sampler(self, size, epsilon):
@@ -150,12 +141,6 @@ class Account:
         method = f"{METHOD}; too few for a standard error of 1%" if samples is None and error > ERROR else METHOD
         return Estimate(value, value * error, max(value, min(value * (1 + QUANTILE * error), top)), CONFIDENCE, method)
 
-    def estimate_epsilon(self, delta, seed, samples=None):
-        """epsilon at which delta is `delta`, an Estimate; the same draws serve every epsilon."""
-        value, error, slope, _ = self.solve(delta, seed, samples)
-        method = METHOD if slope > 0 else f"{METHOD}; too few: no sample was above 0"
-        return Estimate(value, error, value + QUANTILE * error, CONFIDENCE, method)
-
     def solve(self, delta, seed, samples=None):
         """(epsilon, its standard error, minus the slope of log delta there, log delta) where the estimated delta is `delta`.
 
@@ -195,6 +180,29 @@ class Account:
         elif excess(place) < 0:
             place = optimize.brentq(excess, 0.0, place, xtol=1e-4 * place)
         return self.sampler(1, (1 - _NEAR) * place), place
+
+
+# --- bounds and estimates -------------------------------------------------------------------------------------
+
+
+def upper_delta(account, epsilon):
+    """delta at `epsilon`, an UpperBound without sampling."""
+    log_value, order = account.bound(epsilon)
+    value = math.exp(min(0.0, max(log_value, math.log(FLOOR)) + 1e-12))
+    return UpperBound(value, "Renyi" if order and order > 1 else "one pattern alone", order if order and order > 1 else None)
+
+
+def upper_epsilon(account, delta):
+    """epsilon at which delta is at most `delta`, an UpperBound without sampling."""
+    value, order = account.highest_epsilon(delta)
+    return UpperBound(value, "Renyi", order)
+
+
+def estimate_epsilon(account, delta, seed, samples=None):
+    """epsilon at which delta is `delta`, an Estimate; the same draws serve every epsilon."""
+    value, error, slope, _ = account.solve(delta, seed, samples)
+    method = METHOD if slope > 0 else f"{METHOD}; too few: no sample was above 0"
+    return Estimate(value, error, value + QUANTILE * error, CONFIDENCE, method)
 
 
 # --- certificates ---------------------------------------------------------------------------------------------

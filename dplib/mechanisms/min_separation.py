@@ -101,7 +101,7 @@ class MinSeparation:
         seed, samples = _checked(method, seed, samples, failure_probability)
         account = self._account(direction)
         if method == "renyi":
-            return account.upper_delta(epsilon)
+            return pattern_account.upper_delta(account, epsilon)
         if method != "certificate":
             return account.estimate(epsilon, seed, samples)
         if failure_probability is None:
@@ -126,9 +126,9 @@ class MinSeparation:
         check.real("failure_probability", failure_probability, above=0, below=delta)
         account = self._account(direction)
         if method == "renyi":
-            return account.upper_epsilon(delta)
+            return pattern_account.upper_epsilon(account, delta)
         if method != "certificate":
-            return account.estimate_epsilon(delta, seed, samples)
+            return pattern_account.estimate_epsilon(account, delta, seed, samples)
         return pattern_account.certify_epsilon(account, delta, samples or pattern_account.SAMPLES, failure_probability, seed)
 
     def poisson(self) -> MatrixMechanism:
