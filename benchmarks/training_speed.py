@@ -170,7 +170,7 @@ def large_streams(kind):
     stream = {
         "Poisson": lambda: batching.poisson_stream(n, 1000, 1e-3, seed=1),
         "fixed size": lambda: batching.fixed_batch_stream(n, 1000, 10**5, seed=1),
-        "minimal separation": lambda: batching.min_separation_stream(n, 1000, 100, 1e-3, seed=1),
+        "cyclic Poisson": lambda: batching.cyclic_poisson_stream(n, 1000, 100, 1e-3, seed=1),
         "round robin": lambda: batching.round_robin_stream(n, 1000, 10),
         "shuffling": lambda: batching.shuffling_stream(n, 1000, 10, seed=1),
         "balls in bins": lambda: batching.balls_in_bins_stream(n, 1000, 10, seed=1),
@@ -195,7 +195,7 @@ def main():
     speeds(report)
     report.claim("copies of the parameters kept for four buffers", held(4), at_most=4)
     rows = []
-    for kind in ("Poisson", "fixed size", "minimal separation", "round robin", "shuffling", "balls in bins"):
+    for kind in ("Poisson", "fixed size", "cyclic Poisson", "round robin", "shuffling", "balls in bins"):
         rows.append(
             {"10^8 records": kind, **in_fresh_process("training_speed", "large_streams", kind)["answer"]}
         )

@@ -202,6 +202,7 @@ _MADE = {
         "batches": made(lambda rng: batching.poisson_stream(20, 12, 0.3, seed=1)),
     },
     "mechanisms.BallsInBins": {"encoder": made(lambda rng: matrices.optimal_counting(12, bands=int(rng.integers(1, 13))))},
+    "mechanisms.MinSeparation": {"encoder": made(lambda rng: matrices.optimal_counting(12, bands=int(rng.integers(1, 4))))},
     "mechanisms.compose": {"mechanisms": made(lambda rng: [mechanism(rng) for _ in range(rng.integers(1, 4))])},
     "mixtures.TwoSided": dict.fromkeys(("gained", "lost"), made(lambda rng: mixture(rng, 1.0))),
     "mixtures.Folded": {"mixture": made(lambda rng: mixtures.Mixture([0.0, 2.0], [1 - (q := float(rng.uniform(0.001, 0.9))), q], 1.0))},
@@ -214,6 +215,7 @@ _MADE = {
     "truth.tree": {"encoder": made(lambda rng: matrices.binary_tree(2 ** int(rng.integers(0, 4))))},
     "truth.two_rounds": {"encoder": made(lambda rng: matrices.dense(np.tril(rng.random((2, 2))) + np.eye(2)))},
 }
+_OWN_METHODS = ("mechanisms.BallsInBins", "mechanisms.MatrixMechanism", "mechanisms.MinSeparation")  # or none
 OTHERS = {name: _read(DATA["others"].get(name, {}), _MADE.get(name, {})) for name in DATA["others"].keys() | _MADE.keys()}
 
 
@@ -272,7 +274,7 @@ def cases():
         asked = {key: strategies[key] for key in ("epsilon", "direction")}
         if name.startswith("mechanisms."):
             methods = OTHERS.get(name, {}).get("method", ARGUMENTS["method"])
-            method = {"method": methods} if name not in ("mechanisms.BallsInBins", "mechanisms.MatrixMechanism") else {}
+            method = {"method": methods} if name not in _OWN_METHODS else {}
             for question, target in (("delta", EPSILON), ("epsilon", DELTA)):
                 more = method | {"target": target, "direction": ARGUMENTS["direction"]}
                 found[f"{name}.{question}"] = _mechanism(function, question), known | more, optional

@@ -89,7 +89,7 @@ def stream(scheme, records, bands, seed):
         return batching.round_robin_stream(records, BATCHES, EPOCHS)
     if bands == 1:
         return batching.poisson_stream(records, rounds, 1 / BATCHES, seed=seed)
-    return batching.min_separation_stream(records, rounds, bands, 1 / BATCHES, seed=seed)
+    return batching.cyclic_poisson_stream(records, rounds, bands, 1 / BATCHES, seed=seed)
 
 
 def start(seed):

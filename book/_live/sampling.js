@@ -35,8 +35,8 @@
       says: "The batches are fixed once and for all, and taken in turn. Nothing is random, so nothing is amplified: the guarantee is that of the plain matrix mechanism with E participations.",
       draw: (n, b, E) => epochs(E, () => cut(Array.from({ length: n }, (_, i) => i), b)),
     },
-    minSeparation: {
-      name: "b-min-sep",
+    cyclicPoisson: {
+      name: "cyclic Poisson",
       says: "The records are split at random into groups of rounds; the groups take turns, and each record of the group joins with probability s/b. Two participations of a record lie at least s rounds apart, s = b/2. Mechanism: MatrixMechanism with min_separation.",
       draw: (n, b, E, next) => {
         const s = Math.max(1, Math.floor(b / 2)), group = Array.from({ length: n }, () => Math.floor(next() * s));

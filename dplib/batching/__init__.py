@@ -10,7 +10,8 @@ whether it amplifies anything, is not decided here.
     fixed_batch        exactly B records without replacement, each round anew
     shuffling          one permutation cut into slices, kept or drawn anew each epoch
     round_robin        the same fixed slices in every epoch: nothing is random
-    min_separation     fixed parts take turns, coins inside the part      [M-D]
+    cyclic_poisson     fixed parts take turns, coins inside the part      [M-D]
+    min_separation     coins, and a pause after each participation
     balls_in_bins      each record in one uniform batch of the epoch      [N-3.1]
 
 For long runs and large data every scheme has a stream, `poisson_stream` and so on: the same law,
@@ -108,11 +109,11 @@ def round_robin(records: int, batches_per_epoch: int, epochs: int) -> list:
     return [_locked(part) for part in _parts(n, b)] * epochs
 
 
-def min_separation(
+def cyclic_poisson(
     records: int, rounds: int, separation: int, sampling_probability: float,
     rng: np.random.Generator,
 ) -> list:
-    """b-min-sep sampling: b fixed parts take turns, and coins decide inside the part [M-D].
+    """Cyclic Poisson sampling: b fixed parts take turns, and coins decide inside the part [M-D].
 
     Parameters
     ----------
@@ -134,6 +135,42 @@ def min_separation(
         turns = len(range(part, T, b))
         draws = _coins(len(members), turns, min(b * p, 1.0), rng)
         batches[part::b] = [_locked(members[draw]) for draw in draws]
+    return batches
+
+
+def min_separation(
+    records: int, rounds: int, separation: int, sampling_probability: float,
+    rng: np.random.Generator, warm_start: bool = True,
+) -> list:
+    """b-min-sep sampling: an eligible record joins by its own coin, and then sits out b - 1 rounds.
+
+    Parameters
+    ----------
+    records : n >= 1. rounds : T >= 1. separation : b >= 1.
+    sampling_probability : p in [0, 1], of an *eligible* record in a round. In the long run a record is in
+        a share p / (1 + (b - 1) p) of the rounds.
+    rng : numpy.random.Generator.
+    warm_start : True starts in the stationary law, in which that share is the probability of every round: a
+        record is eligible at once with probability 1 / (1 + (b - 1) p), and from round j = 1 .. b - 1 on (rounds
+        are counted from 0) with p times that for each j. False: all records are eligible in round 0.
+
+    Returns a list of T arrays. Two rounds in which the same record takes part are at least b apart; records are
+    independent of each other. separation=1 is Poisson sampling. Time: records * rounds comparisons; memory: 8 bytes a record.
+
+    >>> import numpy as np
+    >>> from dplib import batching
+    >>> rounds = batching.min_separation(6, 4, separation=2, sampling_probability=1.0, rng=np.random.default_rng(0))
+    >>> bool(np.array_equal(rounds[0], rounds[2]) and len(rounds[0]) + len(rounds[1]) == 6)
+    True
+    """
+    n, T, b, p, warm = _pause(records, rounds, separation, sampling_probability, warm_start)
+    rng = _generator(rng)
+    due = streams.first_turns(rng, n, T, b, p, warm)
+    batches = []
+    for t in range(T):
+        members = np.flatnonzero(due == t)
+        due[members] = streams.next_turns(rng, len(members), t, T, b, p)
+        batches.append(_locked(members))
     return batches
 
 
@@ -231,11 +268,11 @@ def round_robin_stream(records: int, batches_per_epoch: int, epochs: int) -> str
     return _made(streams.RoundRobin, n, _rounds(b, epochs), 0, b)
 
 
-def min_separation_stream(
+def cyclic_poisson_stream(
     records: int, rounds: int, separation: int, sampling_probability: float, *,
     seed: int | None = None,
 ) -> streams.Batches:
-    """b-min-sep sampling, round by round: fixed parts take turns, coins inside the part [M-D].
+    """Cyclic Poisson sampling, round by round: fixed parts take turns, coins inside the part [M-D].
 
     records : n >= 1. rounds : T >= 1. separation : b, 1 to n. sampling_probability : average rate p, at most
     1 / b; a record joins with probability b p when its part's turn comes. seed : whole number at least 0; None for
@@ -243,7 +280,22 @@ def min_separation_stream(
     """
     n, T = _size(records, rounds)
     b, p = _separation(n, separation, sampling_probability)
-    return _made(streams.MinSeparation, n, T, seed, b, p)
+    return _made(streams.CyclicPoisson, n, T, seed, b, p)
+
+
+def min_separation_stream(
+    records: int, rounds: int, separation: int, sampling_probability: float, *,
+    warm_start: bool = True, seed: int | None = None,
+) -> streams.Batches:
+    """b-min-sep sampling, round by round: an eligible record joins by its own coin, then sits out b - 1 rounds.
+
+    records : n >= 1. rounds : T >= 1. separation : b >= 1. sampling_probability : p in [0, 1], of an eligible record;
+    warm_start : as for `min_separation`. seed : whole number at least 0; None for fresh entropy. Participation: at least b
+    rounds apart; records are independent. Memory: 8 bytes a record. Rounds are drawn one after the other: to look back, or
+    far ahead, costs the rounds from the beginning, or between.
+    """
+    n, T, b, p, warm = _pause(records, rounds, separation, sampling_probability, warm_start)
+    return _made(streams.MinSeparation, n, T, seed, b, p, warm)
 
 
 def balls_in_bins_stream(
@@ -327,6 +379,13 @@ def _separation(n, separation, sampling_probability):
             f"sampling_probability must be at most 1 / separation = {1 / b:g}; got {sampling_probability!r}"
         )
     return b, p
+
+
+def _pause(records, rounds, separation, sampling_probability, warm_start):
+    n, T = _size(records, rounds)
+    b = check.whole("separation", separation, at_least=1, at_most=_MOST_ROUNDS)
+    p = check.probability("sampling_probability", sampling_probability)
+    return n, T, b, p, check.flag("warm_start", warm_start)
 
 
 def _made(kind, n, rounds, seed, *arguments):

@@ -15,6 +15,7 @@ from .._base.random_blocks import generator
 
 _STREAM = 17  # first word of the key, so that no other use of a seed draws the same numbers
 OVERFLOW = 1e-10
+_COLD_ROUNDS = 10**5  # of a cold start, whose rates are computed one by one
 
 
 def subset(rng, n, size):
@@ -176,7 +177,7 @@ class FixedBatch(Batches):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MinSeparation(Batches):
+class CyclicPoisson(Batches):
     separation: int
     sampling_probability: float
 
@@ -195,6 +196,73 @@ class MinSeparation(Batches):
 
     def overflow(self, size):
         return self.rounds * over(-(-self.records // self.separation), self._rate, size)
+
+
+# ------------------------------------------------------------------- a pause after each turn
+
+
+def first_turns(rng, n, rounds, b, p, warm):
+    """The round in which each record takes part first, shape (n,); `rounds` or more where it never does."""
+    waits = np.zeros(n, np.int64)
+    if warm and b > 1:
+        # A record is mid-pause with probability (b - 1) p / (1 + (b - 1) p), each of the b - 1 places alike.
+        paused = rng.random(n) * (1 + (b - 1) * p) < (b - 1) * p
+        waits[paused] = rng.integers(1, b, size=int(paused.sum()))
+    return waits + _misses(rng, n, rounds, p)
+
+
+def next_turns(rng, count, t, rounds, b, p):
+    """The next round of each of `count` records that take part in round t, shape (count,)."""
+    return t + b + _misses(rng, count, rounds, p)
+
+
+def _misses(rng, count, rounds, p):
+    """Tails before the first head, shape (count,), cut off at `rounds`."""
+    if p == 0:
+        return np.full(count, rounds)
+    return np.minimum(rng.geometric(p, count) - 1, rounds)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MinSeparation(Batches):
+    separation: int
+    sampling_probability: float
+    warm_start: bool
+
+    def __post_init__(self):
+        b, p = self.separation, self.sampling_probability
+        rate = p / (1 + (b - 1) * p)
+        if not self.warm_start:
+            # The first rounds one by one; beyond them the mean is that of the long run.
+            few = min(self.rounds, _COLD_ROUNDS)
+            rates = np.empty(few)
+            busy = 0.0
+            for t in range(few):
+                busy -= rates[t - b] if t >= b else 0.0
+                rates[t] = p * (1 - busy)
+                busy += rates[t]
+            rate = (float(rates.sum()) + (self.rounds - few) * rate) / self.rounds
+        object.__setattr__(self, "expected_size", self.records * rate)
+        object.__setattr__(self, "_state", (None, None, None))
+
+    def draw(self, t):
+        n, T, b, p = self.records, self.rounds, self.separation, self.sampling_probability
+        at, due, members = self._state
+        if at is None or t < at:
+            at, due, members = -1, first_turns(generator(self.seed, (_STREAM, 4, 0), 0), n, T, b, p, self.warm_start), None
+        while at < t:
+            at += 1
+            rng = generator(self.seed, (_STREAM, 4), at)
+            members = rng.permutation(np.flatnonzero(due == at))
+            due[members] = next_turns(rng, len(members), at, T, b, p)
+        object.__setattr__(self, "_state", (at, due, members))
+        return members
+
+    def overflow(self, size):
+        b, p = self.separation, self.sampling_probability
+        # Every round of a cold start has at most the rate p.
+        rate = p / (1 + (b - 1) * p) if self.warm_start else p
+        return self.rounds * over(self.records, rate, size)
 
 
 # ------------------------------------------------------------------------ once an epoch

@@ -120,7 +120,7 @@ def rows(
     round_entries_to : round the entries of the row laws up to multiples of this, as the source does, instead
         of splitting them (None).
 
-    With min-separation the data are split into b groups; for Toeplitz encoders the first one is the
+    With b > 1 (cyclic Poisson sampling) the data are split into b groups; for Toeplitz encoders the first one is the
     worst, for trees with b a power of two all are alike. Raises NoBracketError where the bound is void:
     the participations that it allows for are so many that the noise cannot hide them.
     """
@@ -164,14 +164,14 @@ def candidates(encoder: Encoder, min_separation: int) -> list[str]:
 def check_setting(
     encoder: Encoder, noise_multiplier: float, sampling_probability: float, min_separation: int
 ) -> tuple[float, float, int]:
-    """(noise multiplier, sampling probability, min-separation), checked against each other and the encoder."""
+    """(noise multiplier, sampling probability, number of groups that take turns), checked against each other and the encoder."""
     check.encoder(encoder)
     noise = check.noise_multiplier(noise_multiplier)
     p = check.probability("sampling_probability", sampling_probability)
     b = check.whole("min_separation", min_separation, at_least=1, at_most=encoder.columns)
     if b * p > 1:
         raise ValueError(
-            "sampling_probability must be at most 1 / min_separation: with min-separation each group is sampled "
+            "sampling_probability must be at most 1 / min_separation: under cyclic Poisson sampling each group is sampled "
             f"with probability {b} * {p:g} = {b * p:g}"
         )
     return noise, p, b
@@ -272,8 +272,8 @@ def void() -> NoBracketError:
 
 def _unsuited():
     return NoBracketError(
-        "the aggregated bound needs a Toeplitz encoder with coefficients that never increase, or a tree without "
-        "min-separation; the pooled one needs the latter"
+        "the aggregated bound needs a Toeplitz encoder with coefficients that never increase, or a tree with "
+        "min_separation=1; the pooled one needs the latter"
     )
 
 

@@ -28,7 +28,7 @@ from .row_sums import least
 _LARGEST_COUNT = 64  # participations up to which norms are bounded one by one
 _UP = 1 + 1e-11  # covers the rounding of inner products
 _MOST_PAIRS, _MOST_TRIPLES, _MOST_QUADRUPLES = 512, 512, 96  # rounds up to which the moments are summed
-_GROUPS = 64  # of min-separation, for which that is done one by one
+_GROUPS = 64  # of cyclic Poisson sampling, for which that is done one by one
 _LARGEST_EXPONENT = 600.0
 _SHARES = (0.0, 0.1, 0.3, 0.6)  # of the threshold, for sets of several rounds
 _CLOSE, _ROOM = 1e-7, 1e-9  # of an epsilon that is sharp enough; left in a delta, so that its epsilon is found again
@@ -38,7 +38,7 @@ _LARGEST_EPSILON = 500.0  # up to which the moments are asked: the norms alone a
 class Few:
     """The two bounds for one mechanism.
 
-    encoder : C >= 0. noise : sigma > 0. p : in [0, 1]. b : min-separation.
+    encoder : C >= 0. noise : sigma > 0. p : in [0, 1]. b : number of groups that take turns.
     """
 
     def __init__(self, encoder, noise, p, b):

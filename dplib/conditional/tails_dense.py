@@ -1,6 +1,6 @@
 """Tail bounds for encoders without structure: every (row, column) pair by itself.
 
-Rows are taken in blocks: one row each without min-separation, else all rows that are released in b
+Rows are taken in blocks: one row each where b = 1, else all rows that are released in b
 consecutive rounds. The Gram matrix of what has been released grows block by block.
 Cost: n^2 for each block, n^3 in all; for encoders of up to about 2,000 rounds.
 

@@ -1,7 +1,7 @@
 """Tail bounds for Toeplitz encoders, by age: how likely a past participation looks, at worst.
 
 Column j of a Toeplitz encoder has age a = i - j when row i is released; what the past
-says about it depends on inner products of columns, and these on ages only. With min-separation b
+says about it depends on inner products of columns, and these on ages only. With cyclic Poisson sampling in b groups
 rows are taken in blocks of b and every b-th column is kept; ages then count blocks.
 
 Old ages 1 .. N - 1 stand in groups (m_{g-1}, m_g], single ages first, longer ones later.

@@ -2,7 +2,7 @@
 
 When the node of height h is released, each of its 2^h leaves has h released nodes above it.
 All nodes of one height are alike, so a whole tree needs log2(leaves) + 1 laws [M-tree].
-With min-separation b = 2^g rows are taken in blocks of b rounds: a block is a leaf of a
+With cyclic Poisson sampling in b = 2^g groups rows are taken in blocks of b rounds: a block is a leaf of a
 coarser tree, whose own column has g + 1 nodes inside it.
 
 All results are upper bounds.
@@ -30,7 +30,7 @@ _UP = 1 + 1e-7
 class Branches:
     """`trees` binary trees; the rows of one kind of block are described by `kinds`.
 
-    base = log2(min_separation), or None for row-by-row conditioning (no min-separation).
+    base = log2(min_separation), or None for row-by-row conditioning (one group).
     """
 
     leaves: int
@@ -40,11 +40,11 @@ class Branches:
 
     @property
     def height(self):
-        """Height of the tree of blocks (of the tree itself without min-separation)."""
+        """Height of the tree of blocks (of the tree itself where there is one group)."""
         return self.leaves.bit_length() - 1 - (self.base or 0)
 
     def nodes(self, h):
-        """How many nodes have height h, without min-separation."""
+        """How many nodes have height h, for one group."""
         return self.trees << (self.height - h)
 
     @property

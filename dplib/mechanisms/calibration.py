@@ -15,7 +15,7 @@ from .._base.log_space import EPS
 from .._base.validate import Direction
 from ..accounting import chernoff, renyi
 from ..results import NoBracketError, UpperEnd
-from . import BallsInBins, MatrixMechanism, PoissonDPSGD, RandomAllocation, balls_in_bins
+from . import BallsInBins, MatrixMechanism, MinSeparation, PoissonDPSGD, RandomAllocation, balls_in_bins
 from .search import FARTHEST, smallest
 
 METHODS = ("auto", "renyi")
@@ -78,6 +78,11 @@ def calibrate(
     """
     epsilon, delta, direction = check.target_epsilon(epsilon), check.delta(delta), check.direction(direction)
     check.mechanism(mechanism, question="epsilon")
+    if isinstance(mechanism, MinSeparation):
+        raise TypeError(
+            "mechanism must be one whose noise can be searched for, and MinSeparation has no search yet: compare its epsilon at a few "
+            f"noise multipliers; got {mechanism!r}"
+        )
     options = {"seed": seed, "samples": samples, "failure_probability": failure_probability}
     if isinstance(mechanism, BallsInBins):
         return balls_in_bins.calibrated(mechanism, epsilon, delta, direction, method, **options)

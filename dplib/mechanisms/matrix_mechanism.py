@@ -22,8 +22,9 @@ class MatrixMechanism:
     encoder : C, made by `dplib.matrices`; entries >= 0, rows released after the rounds that they use.
     noise_multiplier : sigma > 0, standard deviation of z over the clip norm (*not* over a column norm of C).
     sampling_probability : p in [0, 1], of each record in each round.
-    min_separation : b >= 1 [M-D]. With b > 1 the records are split at random into b groups; group i may
-        take part in the rounds i, i + b, i + 2 b, ..., in each with probability b p (at most 1).
+    min_separation : b >= 1, for cyclic Poisson sampling [M-D]. With b > 1 the records are split at random into b groups; group i
+        may take part in the rounds i, i + b, i + 2 b, ..., in each with probability b p (at most 1). `MinSeparation` is
+        the other scheme of this kind: every record pauses after each of its own rounds.
     tail_bound : "best" (the smallest of all), "published" [M-Alg2], "joint" [A-11], "aggregated" [A-12],
         "pooled" [A-13], or "few": no tail bound, participations counted [M-few], [M-once].
     tail_share : share of delta that pays for the bad event, in (0, 1). None: one half for "published", as in the

@@ -170,7 +170,7 @@ OUTSIDE = {
     "probabilities": [0.5, 1.1], "probability": 2, "records": HUGE, "relative_error": 2.0, "rounds": 0,
     "sampling_probability": 2, "samples": HUGE, "scale": 0, "seed": -1, "sensitivities": [-1.0, 1.0], "separation": 0,
     "standard_error": -2, "steps": HUGE, "tail_bound": "worst", "test_share": 1, "threshold": 1,
-    "trials": HUGE, "upper": NAN, "value": NAN, "x": NAN,
+    "trials": HUGE, "upper": NAN, "value": NAN, "warm_start": "cold", "x": NAN,
 }  # fmt: skip
 NAMES = [name for name in fuzz_cases.cases() if name not in fuzz_cases.UNCHECKED]
 # Answers of a reader, data that is only held, labels of a result, epsilons of a curve, which may be any.

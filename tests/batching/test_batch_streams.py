@@ -21,7 +21,9 @@ STREAMS = {
     "fixed_batch": lambda s: batching.fixed_batch_stream(40, 12, 8, seed=s),
     "shuffling": lambda s: batching.shuffling_stream(40, 4, 3, seed=s),
     "shuffling anew": lambda s: batching.shuffling_stream(40, 4, 3, reshuffle=True, seed=s),
-    "min_separation": lambda s: batching.min_separation_stream(40, 12, 4, 0.1, seed=s),
+    "cyclic_poisson": lambda s: batching.cyclic_poisson_stream(40, 12, 4, 0.1, seed=s),
+    "min_separation": lambda s: batching.min_separation_stream(40, 12, 4, 0.3, seed=s),
+    "min_separation cold": lambda s: batching.min_separation_stream(40, 12, 4, 0.3, warm_start=False, seed=s),
     "balls_in_bins": lambda s: batching.balls_in_bins_stream(40, 4, 3, seed=s),
     "round_robin": lambda s: batching.round_robin_stream(40, 4, 3),
 }
@@ -100,7 +102,7 @@ def test_assignments_of_balls_are_jointly_uniform():
 def test_participations_are_separated_and_in_turn():
     """[M-D] Record d only in rounds congruent to d mod b; its coins are b p, independent."""
     b, p, n = 3, 0.2, 6
-    matrix = batching.participation(batching.min_separation_stream(n, 12_000, b, p, seed=2), n)
+    matrix = batching.participation(batching.cyclic_poisson_stream(n, 12_000, b, p, seed=2), n)
     i, d = np.nonzero(matrix)
     assert np.all(i % b == d % b)
     for record in range(n):
@@ -138,7 +140,7 @@ def test_sizes_chosen_by_themselves():
     assert batching.fixed_batch_stream(30, 5, 7, seed=1).padded().size == 7
     assert batching.shuffling_stream(30, 7, 2, seed=1).padded().size == 5
     assert batching.round_robin_stream(1, 1, 2).padded().size == 1
-    assert batching.min_separation_stream(30, 6, 3, 1 / 3, seed=1).padded().size == 10
+    assert batching.cyclic_poisson_stream(30, 6, 3, 1 / 3, seed=1).padded().size == 10
     poisson = batching.poisson_stream(1000, 50, 0.1, seed=1)
     assert 50 * stats.binom.sf(poisson.padded().size, 1000, 0.1) <= 1e-10
 
@@ -167,7 +169,7 @@ def test_a_hundred_million_records_without_a_permutation():
     for stream, size in [
         (batching.poisson_stream(n, 1000, 1e-5, seed=1), 1000),
         (batching.fixed_batch_stream(n, 1000, 1000, seed=1), 1000),
-        (batching.min_separation_stream(n, 1000, 100, 1e-5, seed=1), 1000),
+        (batching.cyclic_poisson_stream(n, 1000, 100, 1e-5, seed=1), 1000),
         (batching.round_robin_stream(n, 10**5, 2), 1000),
     ]:
         batch = stream[999]
@@ -181,7 +183,8 @@ def test_a_hundred_million_records_without_a_permutation():
 
 BAD = [
     (batching.poisson_stream, (2**31, 1, 0.1), "records"),
-    (batching.min_separation_stream, (5, 3, 2, 0.51), "at most 1 / separation"),
+    (batching.cyclic_poisson_stream, (5, 3, 2, 0.51), "at most 1 / separation"),
+    (batching.min_separation_stream, (5, 3, 0, 0.5), "separation"),
     (batching.balls_in_bins_stream, (5, 10**9, 2), r"batches_per_epoch \* epochs"),
 ]
 

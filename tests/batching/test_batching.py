@@ -46,7 +46,9 @@ SCHEMES = {
     "fixed_batch": lambda form, seed: drawn(form, "fixed_batch", 40, 12, 8, seed=seed),
     "shuffling": lambda form, seed: drawn(form, "shuffling", 40, 4, 3, seed=seed),
     "shuffling anew": lambda form, seed: drawn(form, "shuffling", 40, 4, 3, seed=seed, reshuffle=True),
-    "min_separation": lambda form, seed: drawn(form, "min_separation", 40, 12, 4, 0.1, seed=seed),
+    "cyclic_poisson": lambda form, seed: drawn(form, "cyclic_poisson", 40, 12, 4, 0.1, seed=seed),
+    "min_separation": lambda form, seed: drawn(form, "min_separation", 40, 12, 4, 0.3, seed=seed),
+    "min_separation cold": lambda form, seed: drawn(form, "min_separation", 40, 12, 4, 0.3, seed=seed, warm_start=False),
     "balls_in_bins": lambda form, seed: drawn(form, "balls_in_bins", 40, 4, 3, seed=seed),
     "round_robin": lambda form, seed: drawn(form, "round_robin", 40, 4, 3),
 }
@@ -172,7 +174,7 @@ def test_round_robin_is_the_residue():
     assert [batch.tolist() for batch in batches] == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]] * 2
 
 
-# ------------------------------------------------------------- minimal separation
+# ------------------------------------------------------------- cyclic Poisson
 
 
 @pytest.mark.parametrize("rounds", [1, 3, 12, 14])
@@ -180,7 +182,7 @@ def test_participations_are_separated_and_in_turn(rounds):
     """[M-D] Record d only in rounds congruent to d mod b, so b rounds apart."""
     b = 4
     for seed in range(10):
-        matrix = batching.participation(batching.min_separation(30, rounds, b, 0.2, rng(seed)), 30)
+        matrix = batching.participation(batching.cyclic_poisson(30, rounds, b, 0.2, rng(seed)), 30)
         i, d = np.nonzero(matrix)
         assert np.all(i % b == d % b)
         for record in range(30):
@@ -190,7 +192,7 @@ def test_participations_are_separated_and_in_turn(rounds):
 def test_rate_inside_the_part_is_b_times_the_average_rate():
     """[M-D] Sizes of the rounds of a part are Binomial(part, b p)."""
     n, b, p, T = 50, 5, 0.06, 20000
-    sizes = np.array([len(batch) for batch in batching.min_separation(n, T, b, p, rng())])
+    sizes = np.array([len(batch) for batch in batching.cyclic_poisson(n, T, b, p, rng())])
     for part in (0, 4):
         counts = np.bincount(sizes[part::b], minlength=11)
         assert chi_square(counts, T / b * stats.binom.pmf(np.arange(11), 10, b * p)) > LIKELY
@@ -198,10 +200,77 @@ def test_rate_inside_the_part_is_b_times_the_average_rate():
 
 @each_form
 def test_full_rate_is_round_robin(form):
-    separated, fixed = drawn(form, "min_separation", 10, 6, 3, 1 / 3), drawn(form, "round_robin", 10, 3, 2)
+    separated, fixed = drawn(form, "cyclic_poisson", 10, 6, 3, 1 / 3), drawn(form, "round_robin", 10, 3, 2)
     assert all(np.array_equal(a, b) for a, b in zip(separated, fixed))
     for b in range(1, 60):  # 1/b is allowed although b * (1/b) may round above 1
-        drawn(form, "min_separation", 60, 2, b, 1 / b)
+        drawn(form, "cyclic_poisson", 60, 2, b, 1 / b)
+
+
+# ------------------------------------------------------------- minimal separation
+
+
+def patterns(form, b, p, warm, rounds, records):
+    """How often each set of rounds occurs, by its number in binary."""
+    batches = drawn(form, "min_separation", records, rounds, b, p, warm_start=warm)
+    matrix = batching.participation(batches, records).astype(np.int64)
+    return np.bincount((1 << np.arange(rounds)) @ matrix, minlength=2**rounds)
+
+
+def pattern_law(b, p, warm, rounds):
+    """The probability of each set of rounds, by walking through all coins."""
+    law = np.zeros(2**rounds)
+
+    def walk(i, free, code, probability):
+        if i == rounds:
+            law[code] += probability
+        elif i < free:
+            walk(i + 1, free, code, probability)
+        else:
+            walk(i + 1, free, code, probability * (1 - p))
+            walk(i + 1, i + b, code + (1 << i), probability * p)
+
+    for wait in range(b if warm else 1):
+        walk(0, wait, 0, (p if wait else 1.0) / (1 + (b - 1) * p) if warm else 1.0)
+    return law
+
+
+@each_form
+@pytest.mark.parametrize("b, p, warm", [(3, 0.4, True), (3, 0.4, False), (2, 0.7, True), (1, 0.3, True), (4, 1.0, True)])
+def test_rounds_of_a_record_have_the_law_of_coins_with_a_pause(form, b, p, warm):
+    """The joint law of six rounds, by chi-square; the law of the other start is rejected where it differs."""
+    counts, law = patterns(form, b, p, warm, 6, 20_000), pattern_law(b, p, warm, 6)
+    assert counts[law == 0].sum() == 0
+    possible = law > 0
+    assert chi_square(counts[possible], counts.sum() * law[possible]) > LIKELY
+    if b > 1:
+        other = pattern_law(b, p, not warm, 6)
+        assert counts[other == 0].sum() > 0 or chi_square(counts[other > 0], counts.sum() * other[other > 0]) < LIKELY
+
+
+@each_form
+def test_a_warm_start_has_the_same_rate_in_every_round(form):
+    """p / (1 + (b - 1) p), by chi-square: each round is counted on records of its own, so that the counts are independent."""
+    n, rounds, b, p = 12_000, 30, 5, 0.3
+    matrix = batching.participation(drawn(form, "min_separation", n, rounds, b, p), n)
+    rate, own = p / (1 + (b - 1) * p), matrix.reshape(rounds, rounds, n // rounds)
+    counts = own[np.arange(rounds), np.arange(rounds)].sum(axis=1)
+    statistic = lambda q: ((counts - n / rounds * q) ** 2 / (n / rounds * q * (1 - q))).sum()
+    assert stats.chi2.sf(statistic(rate), rounds) > LIKELY > stats.chi2.sf(statistic(1.2 * rate), rounds)
+    # As soon as it is eligible again, a record joins with probability p; before, never.
+    assert all(not np.any(matrix[lag:] & matrix[:-lag]) for lag in range(1, b))
+    early, again = int(matrix[0].sum()), int((matrix[0] & matrix[b]).sum())
+    assert abs(again - p * early) < 4 * math.sqrt(early * p * (1 - p))
+
+
+def test_a_mean_size_is_that_of_the_rates():
+    stream = batching.min_separation_stream(1000, 50, 4, 0.3, warm_start=False, seed=1)
+    law = pattern_law(4, 0.3, False, 8)
+    first = [law[(np.arange(256) >> i) & 1 == 1].sum() for i in range(8)]
+    assert batching.min_separation_stream(1000, 8, 4, 0.3, warm_start=False, seed=1).expected_size == pytest.approx(1000 * np.mean(first))
+    assert batching.min_separation_stream(1000, 8, 4, 0.3, seed=1).expected_size == pytest.approx(300 / 1.9)
+    assert len(stream[0]) > len(stream[1])  # a cold start
+    assert all(len(batch) == 0 for batch in batching.min_separation(10, 5, 3, 0.0, rng()))
+    assert 50 * stats.binom.sf(stream.padded().size, 1000, 0.3) <= 1e-10
 
 
 # --------------------------------------------------------------- participation
@@ -235,8 +304,10 @@ BAD = [
     (batching.poisson, (2**31 - 1, 10**9, 0.1), r"records \* rounds"),
     (batching.fixed_batch, (5, 3, 6), "batch_size"),
     (batching.shuffling, (5, 6, 1), "batches_per_epoch"),
-    (batching.min_separation, (5, 3, 6, 0.1), "separation"),
-    (batching.min_separation, (5, 3, 2, 0.51), "sampling_probability must be at most 1 / sep"),
+    (batching.cyclic_poisson, (5, 3, 6, 0.1), "separation"),
+    (batching.cyclic_poisson, (5, 3, 2, 0.51), "sampling_probability must be at most 1 / sep"),
+    (batching.min_separation, (5, 3, 0, 0.5), "separation"),
+    (batching.min_separation, (5, 3, 2, 1.1), "sampling_probability"),
     (batching.balls_in_bins, (5, 0, 1), "batches_per_epoch"),
 ]
 

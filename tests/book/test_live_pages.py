@@ -48,7 +48,7 @@ def test_schemes_keep_what_they_promise(bare):
 
 
 def test_separation(bare):
-    rounds = drawn(bare, "minSeparation")
+    rounds = drawn(bare, "cyclicPoisson")
     for gap in range(1, B // 2):
         assert not (rounds[:, gap:] & rounds[:, :-gap]).any(), gap
     assert abs(rounds.mean() - 1 / B) < 0.01

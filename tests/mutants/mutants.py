@@ -232,7 +232,7 @@ DANGEROUS = [
     Mutant("one step: noise rounded down", "lessons/one_step", "_largest_mu", {"Name low#9": "_ + 1e-11"}, ("test_one_step.py",)),
     # The mechanisms and their sampling.
     Mutant("mechanisms: group forgotten", "mechanisms/dpsgd", "FixedBatchDPSGD.composition", {"Attribute group_size": "1"}, ("test_mechanisms.py",)),
-    Mutant("batches: average rate inside a part", "batching", "min_separation", {"Call min#2": "p"}, ("test_batching.py",)),
+    Mutant("batches: average rate inside a part", "batching", "cyclic_poisson", {"Call min#2": "p"}, ("test_batching.py",)),
     Mutant("batches: every record in the first slices", "batching", "shuffling", {"Call permutation": "np.arange(n)"}, ("test_batching.py",)),
     # The bounds of a matrix mechanism.
     Mutant("matrix bounds: bad event not paid for", "mechanisms/matrix_bounds", "_left", {"BinOp Sub#1": "delta"}, _ALGORITHM),

@@ -121,7 +121,7 @@ def test_minimal_separation_with_independent_noise_is_poisson_of_every_bth_round
     b, p, T, trials = 3, 0.2, 6, 6000
     rng = np.random.default_rng(11)
     runs = np.array(
-        [batching.participation(batching.min_separation(4, T, b, p, rng), 4)[:, 1] for _ in range(trials)]
+        [batching.participation(batching.cyclic_poisson(4, T, b, p, rng), 4)[:, 1] for _ in range(trials)]
     )
     assert np.all(runs[:, [0, 2, 3, 5]] == 0)
     counts = np.bincount(runs[:, 1] + 2 * runs[:, 4], minlength=4)

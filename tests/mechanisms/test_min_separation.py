@@ -1,0 +1,392 @@
+"""MinSeparation: enumeration of all patterns, reference values, special cases, certificates; each answer says what it is."""
+
+import functools
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dplib
+from dplib import (
+    BallsInBins,
+    Certificate,
+    Estimate,
+    MinSeparation,
+    NoBracketError,
+    PoissonDPSGD,
+    UpperBound,
+    matrices,
+    mixtures,
+)
+from dplib._base import random_blocks
+from dplib.balls_in_bins import pattern_account, pattern_law, pattern_sampler
+
+TABLE = json.loads((Path(__file__).parents[1] / "data" / "min_separation.json").read_text(encoding="utf-8"))["values"]
+BANDED = matrices.optimal_counting(12, bands=3)
+SMALL = MinSeparation(BANDED, 2.0, 0.3, 3)
+
+
+def toeplitz(rounds, coefficients):
+    return matrices.toeplitz(np.append(coefficients, np.zeros(rounds - len(coefficients))))
+
+
+def enumerated(patterns):
+    """{rounds of a record: probability}, by walking through all coins."""
+    found = {}
+
+    def walk(i, free, taken, probability):
+        if i == patterns.rounds:
+            found[taken] = found.get(taken, 0.0) + probability
+        elif i < free:
+            walk(i + 1, free, taken, probability)
+        else:
+            walk(i + 1, free, taken, probability * (1 - patterns.p))
+            walk(i + 1, i + patterns.b, (*taken, i), probability * patterns.p)
+
+    p, b = patterns.p, patterns.b
+    free = 1 / (1 + (b - 1) * p)
+    starts = [free] + [p * free] * (b - 1) if patterns.warm else [1.0]
+    for wait, probability in enumerate(starts):
+        walk(0, wait, (), probability)
+    return {taken: probability for taken, probability in found.items() if probability > 0}
+
+
+def made(rounds, p, b, warm, coefficients, noise):
+    """(Patterns, Band) of a Toeplitz encoder."""
+    columns = pattern_law.columns_of(toeplitz(rounds, coefficients), b)
+    return pattern_law.Patterns(rounds, p, b, warm), pattern_law.band(columns, noise)
+
+
+def dense(band):
+    """The Gram matrix of a Band as a square array."""
+    width, rounds = band.gram.shape
+    table = np.zeros((rounds, rounds))
+    for lag in range(width):
+        for i in range(lag, rounds):
+            table[i, i - lag] = table[i - lag, i] = band.gram[lag, i]
+    return table
+
+
+settings_of_patterns = st.tuples(
+    st.integers(1, 9), st.sampled_from([0.0, 1e-9, 0.1, 0.5, 0.9, 1.0]), st.integers(1, 5), st.booleans()
+).filter(lambda drawn: drawn[2] <= drawn[0])
+
+
+# --- law and likelihood ratio ------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(settings_of_patterns, st.floats(0.1, 5), st.integers(0, 2**32 - 1))
+def test_likelihood_ratio_rates_and_longest_pattern_against_enumeration(drawn, spread, seed):
+    """The recursion, to 1e-12 of the sum over all patterns."""
+    patterns = pattern_law.Patterns(*drawn)
+    law = enumerated(patterns)
+    assert math.fsum(law.values()) == pytest.approx(1, abs=1e-13)
+    y = spread * np.random.default_rng(seed).standard_normal((4, patterns.rounds))
+    ratio = sum(probability * np.exp(y[:, list(taken)].sum(axis=1)) for taken, probability in law.items())
+    assert np.exp(patterns.log_ratio(y)) == pytest.approx(ratio, rel=1e-12)
+    rates = [math.fsum(w for taken, w in law.items() if i in taken) for i in range(patterns.rounds)]
+    assert patterns.rates() == pytest.approx(rates, rel=1e-11, abs=1e-15)
+    squares = np.random.default_rng(seed).random(patterns.rounds)
+    assert patterns.longest(squares) == pytest.approx(max(squares[list(taken)].sum() for taken in law), rel=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(settings_of_patterns.filter(lambda drawn: 0 < drawn[1] < 1), st.floats(0.05, 1))
+def test_divergence_of_two_pattern_laws_against_enumeration(drawn, share):
+    rounds, p, b, warm = drawn
+    first, second = pattern_law.Patterns(rounds, p * share, b, warm), pattern_law.Patterns(rounds, p, b, warm)
+    law, other = enumerated(first), enumerated(second)
+    sets = math.fsum(w * math.log(w / other[taken]) for taken, w in law.items())
+    # Which coins a record has tossed is seen in its rounds, but for the start.
+    assert first.divergence(second) >= sets - 1e-12
+    if not warm:
+        assert first.divergence(second) == pytest.approx(sets, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("encoder", [BANDED, matrices.tree_restarts(12, 4), matrices.dense(np.eye(5) + 0.3 * np.eye(5, k=-1))])
+def test_gram_matrix_and_its_factor(encoder):
+    """No entry below the exact one, at most 1e-10 above it, and nothing outside the band."""
+    band = pattern_law.band(pattern_law.columns_of(encoder, 4), 1.7)
+    exact = encoder.gram() / 1.7**2
+    assert np.all(dense(band) >= exact) and dense(band) == pytest.approx(exact, abs=1e-10)
+    assert not np.any(np.triu(dense(band), 4))
+    eye = np.eye(encoder.columns)
+    assert band.times(eye) == pytest.approx(dense(band), abs=1e-14)
+    assert band.noise(eye).T @ band.noise(eye) == pytest.approx(dense(band), abs=1e-13)
+
+
+# --- tuples ---------------------------------------------------------------------------------------------------
+
+TUPLES = [
+    (5, 0.4, 2, True, [1.0, 0.6], 1.2, 3),
+    (5, 0.4, 2, False, [1.0, 0.6], 1.2, 3),
+    (4, 0.7, 3, True, [1.0, 0.5, 0.3], 1.0, 4),
+    (6, 0.2, 1, True, [1.0], 0.8, 3),
+    (4, 1.0, 3, True, [1.0, 0.9, 0.8], 1.5, 3),
+]
+
+
+@pytest.mark.parametrize("rounds, p, b, warm, coefficients, noise, size", TUPLES)
+def test_value_functions_bound_the_moment_and_tuples_have_it_as_mean(rounds, p, b, warm, coefficients, noise, size):
+    """V_0 >= E_Q w^k, by enumeration of all k-tuples of patterns; the mean importance ratio is their quotient, and none exceeds 1."""
+    patterns, band = made(rounds, p, b, warm, coefficients, noise)
+    gram, law = dense(band), enumerated(patterns)
+    sums = np.array([[float(i in taken) for i in range(rounds)] for taken in law])
+    weights = np.array(list(law.values()))
+    moment = 0.0
+    for chosen in itertools.combinations_with_replacement(range(len(law)), size):
+        counts = sums[list(chosen)].sum(axis=0)
+        exponent = (counts @ gram @ counts - counts @ gram.diagonal()) / 2
+        orders = math.factorial(size) / math.prod(math.factorial(chosen.count(one)) for one in set(chosen))
+        moment += orders * math.prod(weights[list(chosen)]) * math.exp(exponent)
+    values = pattern_sampler.values(patterns, band, size)
+    assert math.log(moment) <= values.log_total
+    counts, log_ratios = pattern_sampler.draw_counts(np.random.default_rng(5), patterns, band, values, 40_000)
+    assert log_ratios.max() <= 0
+    ratios = np.exp(log_ratios)
+    quotient = moment / math.exp(values.log_total)
+    assert abs(ratios.mean() - quotient) < 4 * ratios.std() / 200 + 1e-9
+    assert np.all(counts.sum(axis=1) <= size * math.ceil(rounds / b))
+
+
+@pytest.mark.parametrize("warm", [True, False])
+@pytest.mark.parametrize("p, b, coefficients", [(0.3, 2, [1.0, 0.7]), (0.6, 1, [1.0]), (1.0, 2, [1.0, 0.4])])
+def test_every_sampler_has_delta_as_its_mean(p, b, coefficients, warm):
+    """All tuple sizes, and the half-space, against a fine lattice of outcomes of two rounds."""
+    patterns, band = made(2, p, b, warm, coefficients, 0.9)
+    grid = np.linspace(-8.5, 8.5, 681)
+    points = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1).reshape(-1, 2)
+    mass = np.exp(-(points**2).sum(axis=1) / 2)
+    mass /= mass.sum()
+    log_w = patterns.log_ratio(points @ np.linalg.cholesky(dense(band)).T - band.squares / 2)
+    for epsilon in (0.3, 1.0):
+        remove = mass @ np.maximum(np.exp(log_w) - math.exp(epsilon), 0)
+        add = mass @ np.maximum(1 - np.exp(epsilon + log_w), 0)
+        samplers = [
+            (pattern_sampler.TupleSampler(patterns, band, pattern_sampler.values(patterns, band, size), epsilon), remove)
+            for size in (1, 2, 3)
+        ]
+        samplers.append((pattern_sampler.HalfSpaceSampler(patterns, band, epsilon), add))
+        for place, (sampler, truth) in enumerate(samplers):
+            drawn = np.concatenate([sampler(random_blocks.generator(3, (place,), i)) for i in range(8)])
+            assert 0 <= drawn.min() and drawn.max() <= 1
+            error = drawn.std() / math.sqrt(len(drawn)) * sampler.bound
+            assert abs(drawn.mean() * sampler.bound - truth) < 4 * error + 2e-5
+
+
+def test_importance_sampling_and_plain_sampling_agree():
+    patterns, band = made(24, 0.3, 4, True, [1.0, 0.6, 0.3], 2.0)
+    found = []
+    for size in (1, 3, 6):
+        sampler = pattern_sampler.TupleSampler(patterns, band, pattern_sampler.values(patterns, band, size), 1.5)
+        drawn = np.concatenate([sampler(random_blocks.generator(8, (size,), i)) for i in range(12)]) * sampler.bound
+        found.append((drawn.mean(), drawn.std() / math.sqrt(len(drawn))))
+    (plain, error), *others = found
+    for value, other in others:
+        assert abs(value - plain) < 4 * math.hypot(error, other)
+    assert others[0][1] < error / 2  # that is what it is for
+
+
+# --- reference values and special cases --------------------------------------------------------------------
+
+
+@functools.cache
+def mechanism(place):
+    row = TABLE[place]
+    encoder = toeplitz(row["rounds"], row["coefficients"])
+    return MinSeparation(encoder, row["noise_multiplier"], row["sampling_probability"], row["separation"], row["warm_start"])
+
+
+@pytest.mark.parametrize("place", range(len(TABLE)))
+def test_reference_values(place):
+    row = TABLE[place]
+    found = mechanism(place).delta(row["epsilon"], row["direction"], samples=65_536, seed=1)
+    assert type(found) is Estimate
+    assert abs(found.value - row["delta"]) < 4 * math.hypot(found.standard_error, row["standard_error"])
+    proved = mechanism(place).delta(row["epsilon"], row["direction"], "certificate", samples=32_768, seed=2)
+    assert type(proved) is Certificate and proved.failure_probability <= 1e-9
+    assert row["delta"] - 4 * row["standard_error"] < proved.upper < 1.15 * row["delta"]
+
+
+@pytest.mark.parametrize("direction, epsilon", [("remove", 1.0), ("remove", 3.5), ("add", 0.5)])
+def test_without_a_pause_it_is_poisson_sampling(direction, epsilon):
+    """C = I and b = 1: the certified brackets of DP-SGD, down to delta = 1e-6."""
+    exact = PoissonDPSGD(1.0, 0.05, 64).delta(epsilon, direction)
+    for warm in (True, False):
+        ours = MinSeparation(matrices.identity(64), 1.0, 0.05, 1, warm)
+        found = ours.delta(epsilon, direction)
+        assert abs(found.value - exact.upper) < 4 * found.standard_error < 0.05 * found.value
+        assert exact.upper <= ours.delta(epsilon, direction, "certificate").upper < 1.2 * exact.upper
+    at = PoissonDPSGD(1.0, 0.05, 64).epsilon(exact.upper, direction)
+    found = ours.epsilon(exact.upper, direction)
+    assert abs(found.value - at.upper) < 4 * found.standard_error
+
+
+def test_certain_participation_is_balls_in_bins():
+    """p = 1, warm start, whole epochs: one of b patterns, uniformly."""
+    encoder = matrices.optimal_counting(32, bands=4)
+    ours, bins = MinSeparation(encoder, 3.0, 1.0, 4), BallsInBins(encoder, 3.0, 4, 8)
+    for direction, epsilon in (("remove", 3.0), ("add", 2.0)):
+        found, known = ours.delta(epsilon, direction), bins.delta(epsilon, direction)
+        assert abs(found.value - known.value) < 4 * math.hypot(found.standard_error, known.standard_error)
+    found, known = ours.epsilon(1e-4), bins.epsilon(1e-4)
+    assert abs(found.value - known.value) < 4 * math.hypot(found.standard_error, known.standard_error)
+
+
+def test_one_round_is_one_mixture():
+    pair = mixtures.binomial(1, 0.3, 1.5)
+    for direction in ("remove", "add"):
+        found = MinSeparation(matrices.identity(1), 1.5, 0.3, 1).delta(0.1, direction)
+        assert abs(found.value - float(pair.hockey_stick(0.1, direction))) < 4 * found.standard_error
+
+
+def test_never_sampled_and_never_again():
+    nothing = MinSeparation(BANDED, 2.0, 0.0, 3)
+    assert nothing.delta(0.0).upper <= 1e-300 and nothing.epsilon(1e-9).upper == 0
+    assert nothing.delta(0.0, method="certificate").upper <= 1.001e-300
+    once = MinSeparation(BANDED, 2.0, 1.0, 12)  # one participation in all, in a uniform round
+    assert abs(once.delta(0.5).value - BallsInBins(BANDED, 2.0, 12, 1).delta(0.5).value) < 4 * math.hypot(
+        once.delta(0.5).standard_error, BallsInBins(BANDED, 2.0, 12, 1).delta(0.5).standard_error
+    )
+
+
+# --- certificates, directions, bounds ------------------------------------------------------------------------
+
+
+def test_certified_epsilon_is_a_little_above_the_estimate():
+    proved, guess = SMALL.epsilon(1e-5, method="certificate", seed=4), SMALL.epsilon(1e-5)
+    assert type(proved) is Certificate and proved.failure_probability == 1e-9
+    assert guess.value < proved.upper < 1.05 * guess.value
+    again = SMALL.delta(proved.upper, method="certificate", seed=5)
+    assert again.upper < 1.1e-5
+
+
+def test_certificates_cover_an_exact_value():
+    """Failure probability one half: of forty bounds few lie below the truth."""
+    exact = PoissonDPSGD(1.5, 0.2, 8).delta(1.0).lower
+    ours = MinSeparation(matrices.identity(8), 1.5, 0.2, 1)
+    uppers = [ours.delta(1.0, method="certificate", samples=4096, failure_probability=0.5, seed=seed).upper for seed in range(40)]
+    assert sum(upper < exact for upper in uppers) <= 29  # P[Binomial(40, 1/2) > 29] < 1e-3
+    assert min(uppers) > 0.8 * exact
+
+
+def test_remove_is_the_larger_direction():
+    for epsilon in (0.5, 1.5):
+        add, remove, both = (SMALL.delta(epsilon, direction) for direction in ("add", "remove", "both"))
+        assert add.value + 4 * add.standard_error < remove.value == both.value
+
+
+def test_poisson_sampling_with_the_same_coins_is_an_upper_bound():
+    for place in (1, 6, 9):
+        row = TABLE[place]
+        assert row["direction"] == "remove"
+        assert mechanism(place).poisson().delta(row["epsilon"]).upper > row["delta"]
+    assert SMALL.poisson() == dplib.MatrixMechanism(BANDED, 2.0, 0.3)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(0.05, 0.95), st.integers(1, 3), st.booleans())
+def test_fewer_rounds_of_the_same_coins_cost_less(seed, p, b, warm):
+    """Order-two divergences of b-min-sep and Poisson sampling, of any encoder C >= 0: all patterns enumerated."""
+    rng = np.random.default_rng(seed)
+    made = matrices.dense(np.tril(rng.random((5, 5))) + np.eye(5))
+    gram = made.gram()
+
+    def moment(patterns):
+        law = enumerated(patterns)
+        sums = np.array([[float(i in taken) for i in range(5)] for taken in law])
+        weights = np.array(list(law.values()))
+        return float(weights @ np.exp(sums @ gram @ sums.T / 9) @ weights)
+
+    assert moment(pattern_law.Patterns(5, p, b, warm)) <= moment(pattern_law.Patterns(5, p, 1, True)) * (1 + 1e-12)
+
+
+def test_bounds_without_sampling_hold():
+    for place in (1, 6, 9):
+        row, patterns = TABLE[place], mechanism(place)
+        bound, at = patterns.delta(row["epsilon"], method="renyi"), patterns.epsilon(row["delta"], method="renyi")
+        assert type(bound) is UpperBound and row["delta"] < bound.upper < 1
+        assert at.order == round(at.order) > 1 and at.upper > row["epsilon"]
+    pause = MinSeparation(matrices.optimal_counting(64, bands=4), 4.0, 0.1, 4)
+    guess, bound = pause.epsilon(1e-6), pause.epsilon(1e-6, method="renyi")
+    assert guess.value < bound.upper < 1.25 * guess.value and bound.order == 12
+    assert bound.upper < pause.poisson().epsilon(1e-6).upper / 2
+    assert pause.delta(bound.upper, method="renyi").upper == pytest.approx(1e-6, rel=1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(0.05, 1.0), st.integers(1, 4), st.booleans(), st.integers(2, 3))
+def test_value_functions_bound_moments_of_any_banded_encoder(seed, p, b, warm, size):
+    """V_0 >= E_Q w^k where columns differ, by enumeration; equal to it without coupling and pause."""
+    rng = np.random.default_rng(seed)
+    table = np.triu(np.tril(rng.random((5, 5)) + np.eye(5)), 1 - min(b, 3))
+    columns = pattern_law.columns_of(matrices.dense(table), b)
+    patterns, band = pattern_law.Patterns(5, p, b, warm), pattern_law.band(columns, 1.3)
+    gram, law = dense(band), enumerated(patterns)
+    sums = np.array([[float(i in taken) for i in range(5)] for taken in law])
+    weights = np.array(list(law.values()))
+    pairs = np.exp(sums @ gram @ sums.T)
+    moment = np.einsum("i,j,k,ij,jk,ik", weights, weights, weights, pairs, pairs, pairs) if size == 3 else weights @ pairs @ weights
+    total = pattern_sampler.values(patterns, band, size).log_total
+    assert math.log(moment) <= total
+    if b == 1:
+        assert total == pytest.approx(math.log(moment), abs=1e-9)
+
+
+# --- what is refused -------------------------------------------------------------------------------------------
+
+BAD = [
+    ((matrices.optimal_counting(12), 2.0, 0.3, 3), {}, r"encoder must have orthogonal columns .*MatrixMechanism.*bands=min_separation"),
+    ((matrices.binary_tree(8), 2.0, 0.3, 4), {}, "encoder must have orthogonal columns"),
+    ((matrices.toeplitz([1.0, -0.5], signed=True), 2.0, 0.3, 2), {}, "encoder must have no entries below 0"),
+    ((BANDED, 0.0, 0.3, 3), {}, "noise_multiplier"),
+    ((BANDED, 2.0, 1.1, 3), {}, "sampling_probability"),
+    ((BANDED, 2.0, 0.3, 0), {}, "min_separation .*at least 1"),
+    ((BANDED, 2.0, 0.3, 13), {}, "min_separation .*at most 12"),
+    ((BANDED, 2.0, 0.3, 3, 1), {}, "warm_start"),
+    ((matrices.identity(65_537), 2.0, 0.3, 3), {}, "at most 65536 columns"),
+    ((BANDED, 2.0, 0.3, 3), {"method": "exact"}, "method"),
+    ((BANDED, 2.0, 0.3, 3), {"seed": -1}, "seed"),
+    ((BANDED, 2.0, 0.3, 3), {"samples": 1}, "samples"),
+    ((BANDED, 2.0, 0.3, 3), {"samples": 999, "method": "certificate"}, "samples .*at least 1000"),
+    ((BANDED, 2.0, 0.3, 3), {"failure_probability": 0.1}, "failure_probability goes with method='certificate'"),
+    ((BANDED, 2.0, 0.3, 3), {"direction": "up"}, "direction"),
+]
+
+
+@pytest.mark.parametrize("arguments, options, words", BAD)
+def test_bad_arguments_are_named(arguments, options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        MinSeparation(*arguments).delta(1.0, **options)
+
+
+def test_refusals_say_what_would_do():
+    with pytest.raises(ValueError, match="samples must be about .* for an upper bound within 2 times delta"):
+        SMALL.delta(2.0, method="certificate", samples=1000, failure_probability=1e-300)
+    with pytest.raises(ValueError, match="direction must be 'both' or 'remove' for a certificate"):
+        MinSeparation(matrices.identity(64), 1.0, 0.05, 1).delta(2.0, "add", "certificate")
+    with pytest.raises(ValueError, match="failure_probability"):
+        SMALL.epsilon(1e-5, method="certificate", failure_probability=1e-4)
+    with pytest.raises(TypeError, match="MinSeparation has no search yet"):
+        dplib.calibrate(SMALL, epsilon=1.0, delta=1e-5)
+    with pytest.raises(NoBracketError, match="too small for any guarantee"):
+        MinSeparation(BANDED, 1e-3, 0.3, 3).delta(1.0)
+
+
+def test_far_tails_and_too_few_samples_are_told():
+    assert "below 1e-300" in SMALL.delta(80.0).method
+    assert "too few" in MinSeparation(matrices.identity(64), 1.0, 0.05, 1).delta(2.0, "add").method
+
+
+def test_answers_repeat_and_the_mechanism_says_what_it_is():
+    assert SMALL.delta(1.0, seed=3) == SMALL.delta(1.0, seed=3) != SMALL.delta(1.0, seed=4)
+    assert repr(SMALL) == (
+        "MinSeparation(encoder=Toeplitz(12 x 12), noise_multiplier=2.0, sampling_probability=0.3, min_separation=3, warm_start=True)"
+    )
+    assert pattern_account.SAMPLES == 2**16
