@@ -108,6 +108,11 @@ def _read(text):
     return float(number if number == text or number.endswith("f") else f"{number}e-2")
 
 
+def _check_adjacency(adjacency):
+    if not isinstance(adjacency, str):
+        raise TypeError(f"adjacency must be a string; got {adjacency!r}")
+
+
 _USUAL = ("", "add-remove", "add-remove or zero-out")  # not printed
 
 
@@ -144,6 +149,7 @@ class Bracket:
     adjacency: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self):
+        _check_adjacency(self.adjacency)
         lower, upper = check.real("lower", self.lower), check.real("upper", self.upper)
         if lower > upper:
             raise ValueError(f"lower must be at most upper; got {lower!r} > {upper!r}")
@@ -208,6 +214,7 @@ class UpperBound:
     adjacency: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self):
+        _check_adjacency(self.adjacency)
         object.__setattr__(self, "upper", UpperEnd(check.real("upper", self.upper, at_least=0)))
         if self.order is not None:
             object.__setattr__(self, "order", check.real("order", self.order, above=1))
@@ -256,6 +263,7 @@ class Certificate:
     adjacency: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self):
+        _check_adjacency(self.adjacency)
         object.__setattr__(self, "upper", UpperEnd(check.real("upper", self.upper, at_least=0)))
         failure = check.real("failure_probability", self.failure_probability, above=0, below=1)
         object.__setattr__(self, "failure_probability", failure)
@@ -304,6 +312,7 @@ class Estimate:
     adjacency: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self):
+        _check_adjacency(self.adjacency)
         value = check.real("value", self.value)
         error = check.real("standard_error", self.standard_error, at_least=0)
         upper = check.real("upper", self.upper)

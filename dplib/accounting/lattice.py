@@ -39,7 +39,7 @@ from .lattice_pieces import step_of
 from .lattice_round import Law
 
 MOST_CELLS = 550_000
-_MOST_ENTRIES = 1e7  # cells times components of one law: about a second
+_MOST_ENTRIES = 3e7  # cells times components of one law: about a second
 _MARGIN, _MOST_MARGIN = 3.0, 22.0  # what is cut, over delta times the aim: e^-3; over delta: e^-22
 _MOST_RECUTS = 4
 # Tilts tried, over the saddle; a period this short, next to the window, will do; digits that another tilt may cost.

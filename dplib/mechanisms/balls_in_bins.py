@@ -16,12 +16,12 @@ import numpy as np
 
 from .. import balls_in_bins, mixtures
 from .._base import validate as check
-from .._base.adjacency import says_adjacency
 from .._base.validate import Direction
 from ..balls_in_bins import certified, exact, loss_laws, tuple_sampler
 from ..balls_in_bins.gram import gram, gram_upper
 from ..matrices import Encoder
 from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd
+from .dpsgd import _says_adjacency
 
 Method = Literal["auto", "exact", "estimate", "certificate"]
 
@@ -93,7 +93,7 @@ class BallsInBins:
         """Inner products of the modes at noise multiplier 1, shape (batches_per_epoch, batches_per_epoch)."""
         return self._gram.copy()
 
-    @says_adjacency
+    @_says_adjacency
     def delta(
         self, epsilon: float, direction: Direction = "both", method: Method = "auto", *, seed: int = 0,
         samples: int | None = None, failure_probability: float | None = None,
@@ -125,7 +125,7 @@ class BallsInBins:
         with _naming_the_noise(self):
             return balls_in_bins.certify(self._upper_gram(), epsilon, direction, **ask.sampling(failure))
 
-    @says_adjacency
+    @_says_adjacency
     def epsilon(
         self, delta: float, direction: Direction = "both", method: Method = "auto", *, seed: int = 0,
         samples: int | None = None, failure_probability: float | None = None,

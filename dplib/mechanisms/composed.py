@@ -8,11 +8,10 @@ from typing import Any
 
 from .. import accounting
 from .._base import validate as check
-from .._base.adjacency import says_adjacency
 from .._base.validate import Direction
 from ..results import Bracket, UpperBound
 from .balls_in_bins import BallsInBins
-from .dpsgd import LastIterate, PoissonDPSGD, _dp_event, _Mechanism
+from .dpsgd import LastIterate, PoissonDPSGD, _dp_event, _Mechanism, _says_adjacency
 
 _EITHER = "add-remove or zero-out"
 
@@ -32,14 +31,14 @@ class Composed(_Mechanism):
         laws = [_laws_of(phase) for phase in self.phases]
         return tuple([part for one in laws for part in one[end]] for end in (0, 1))
 
-    @says_adjacency
+    @_says_adjacency
     def delta(
         self, epsilon: float, direction: Direction = "both", method: accounting.Method = "auto"
     ) -> Bracket | UpperBound:
         """As every mechanism's; with a phase of balls in bins both ends are those of laws above and below it, "auto" or "lattice" [A-25]."""
         return self._ask(accounting.delta, epsilon, direction, method)
 
-    @says_adjacency
+    @_says_adjacency
     def epsilon(
         self, delta: float, direction: Direction = "both", method: accounting.Method = "auto"
     ) -> Bracket | UpperBound:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeVar, cast
 
 from .. import accounting, mixtures
 from .._base import validate as check
-from .._base.adjacency import says_adjacency
 from .._base.validate import Direction
 from ..results import Bracket, UpperBound
 
@@ -24,6 +25,19 @@ def _dp_event():
     except ImportError as error:
         raise ImportError("event() needs the package dp-accounting: pip install dp-accounting") from error
     return dp_event
+
+
+_Question = TypeVar("_Question", bound=Callable)
+
+
+def _says_adjacency(question: _Question) -> _Question:
+    """A method whose answers say which datasets are told apart: the `_adjacency` of its mechanism."""
+
+    @functools.wraps(question)
+    def asked(self, *arguments, **options):
+        return replace(question(self, *arguments, **options), adjacency=self._adjacency)
+
+    return cast(_Question, asked)
 
 
 class _Mechanism:
@@ -57,7 +71,7 @@ class _Mechanism:
         """Which datasets the answers tell apart."""
         return getattr(self, "adjacency", "add-remove")
 
-    @says_adjacency
+    @_says_adjacency
     def delta(
         self, epsilon: float, direction: Direction = "both", method: accounting.Method = "auto"
     ) -> Bracket | UpperBound:
@@ -69,7 +83,7 @@ class _Mechanism:
         """
         return accounting.delta(self.composition(), epsilon, self._facing(direction), method)
 
-    @says_adjacency
+    @_says_adjacency
     def epsilon(
         self, delta: float, direction: Direction = "both", method: accounting.Method = "auto"
     ) -> Bracket | UpperBound:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from .. import conditional
 from .._base import validate as check
-from .._base.adjacency import says_adjacency
 from .._base.validate import Direction
 from ..matrices import Encoder
 from ..results import UpperBound
+from .dpsgd import _says_adjacency
 from .matrix_bounds import FEW, Bounds
 
 
@@ -72,7 +72,7 @@ class MatrixMechanism:
         if self.round_entries_to is not None:
             check.real("round_entries_to", self.round_entries_to, above=0)
 
-    @says_adjacency
+    @_says_adjacency
     def epsilon(self, delta: float, direction: Direction = "both") -> UpperBound:
         """Upper bound on epsilon at `delta` in (0, 1).
 
@@ -81,7 +81,7 @@ class MatrixMechanism:
         delta = check.delta(delta)
         return Bounds(self, check.direction(direction)).epsilon(delta)[0]
 
-    @says_adjacency
+    @_says_adjacency
     def delta(self, epsilon: float, direction: Direction = "both") -> UpperBound:
         """Upper bound on delta at `epsilon` >= 0. Arguments as for `epsilon`."""
         epsilon = check.epsilon(epsilon)

@@ -14,6 +14,7 @@ from .._base.validate import Direction
 from ..balls_in_bins import pattern_account, pattern_law
 from ..matrices import Encoder
 from ..results import Certificate, Estimate, NoBracketError, UpperBound
+from .dpsgd import _says_adjacency
 from .matrix_mechanism import MatrixMechanism
 
 Method = Literal["auto", "estimate", "certificate", "renyi"]
@@ -73,6 +74,7 @@ class MinSeparation:
     sampling_probability: float
     min_separation: int
     warm_start: bool = True
+    _adjacency = "add-remove or zero-out"  # of its answers
     _columns: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):
@@ -81,6 +83,7 @@ class MinSeparation:
         check.flag("warm_start", self.warm_start)
         object.__setattr__(self, "_columns", pattern_law.columns_of(self.encoder, self.min_separation))
 
+    @_says_adjacency
     def delta(
         self, epsilon: float, direction: Direction = "both", method: Method = "auto", *, samples: int | None = None,
         seed: int = 0, failure_probability: float | None = None,
@@ -108,6 +111,7 @@ class MinSeparation:
             failure_probability = min(FAILURE, account.estimate(epsilon, seed, 4096).value / 10)
         return pattern_account.certify(account, epsilon, samples or pattern_account.SAMPLES, failure_probability, seed)
 
+    @_says_adjacency
     def epsilon(
         self, delta: float, direction: Direction = "both", method: Method = "auto", *, samples: int | None = None,
         seed: int = 0, failure_probability: float | None = None,

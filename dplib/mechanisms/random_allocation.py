@@ -19,6 +19,7 @@ from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperBound
 from . import allocation_blocks as blocks
 from .allocation_sampling import Problem
 from .balls_in_bins import FAILURE, BallsInBins
+from .dpsgd import _says_adjacency
 
 AllocationMethod = Literal["auto", "exact", "bound", "estimate", "certificate"]
 METHODS = ("auto", "exact", "bound", "estimate", "certificate")
@@ -68,6 +69,7 @@ class RandomAllocation:
     rounds: int
     participations: int
     epochs: int = 1
+    _adjacency = "add-remove or zero-out"  # of its answers
 
     def __post_init__(self):
         check.noise_multiplier(self.noise_multiplier)
@@ -79,6 +81,7 @@ class RandomAllocation:
     def _scheme(self):
         return int(self.rounds), int(self.participations), int(self.epochs), float(self.noise_multiplier)
 
+    @_says_adjacency
     def delta(
         self, epsilon: float, direction: Direction = "both", method: AllocationMethod = "auto", *, samples: int | None = None, seed: int = 0,
         failure_probability: float | None = None,
@@ -108,6 +111,7 @@ class RandomAllocation:
             return problem.delta(epsilon, samples)
         return problem.certified_delta(epsilon, samples, failure_probability)
 
+    @_says_adjacency
     def epsilon(
         self, delta: float, direction: Direction = "both", method: AllocationMethod = "auto", *, samples: int | None = None, seed: int = 0,
         failure_probability: float | None = None,

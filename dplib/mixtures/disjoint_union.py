@@ -73,14 +73,7 @@ class Atoms:
         self, remove: tuple[np.ndarray, np.ndarray, float], add: tuple[np.ndarray, np.ndarray, float], noise_multiplier: float
     ):
         self.noise_multiplier = check.noise_multiplier(noise_multiplier)
-        for name, law in (("remove", remove), ("add", add)):
-            if not isinstance(law, tuple) or len(law) != 3:
-                raise TypeError(f"{name} must be (losses, masses, infinite); got {law!r}")
-            losses, masses = check.vector("losses", law[0]), check.vector("masses", law[1], at_least=0)
-            if len(losses) != len(masses) or not (np.diff(losses) > 0).all():
-                raise ValueError(f"losses must increase and have one mass each; got {len(losses)} losses and {len(masses)} masses")
-            infinite = check.real("infinite", law[2], at_least=0, at_most=1)
-            setattr(self, f"_{name}", (losses, masses, infinite))
+        self._remove, self._add = _law("remove", remove), _law("add", add)
 
     def __repr__(self):
         return f"Atoms({len(self._remove[0])} and {len(self._add[0])} losses, noise_multiplier={self.noise_multiplier:g})"
@@ -96,6 +89,15 @@ class Atoms:
     def unmoved(self, direction: Direction) -> tuple[float, float]:
         """Nothing is known of sensitivities."""
         return -math.inf, -math.inf
+
+
+def _law(name, law):
+    if not isinstance(law, tuple) or len(law) != 3:
+        raise TypeError(f"{name} must be (losses, masses, infinite); got {law!r}")
+    losses, masses = check.vector("losses", law[0]), check.vector("masses", law[1], at_least=0)
+    if len(losses) != len(masses) or not (np.diff(losses) > 0).all():
+        raise ValueError(f"losses must increase and have one mass each; got {len(losses)} losses and {len(masses)} masses")
+    return losses, masses, check.real("infinite", law[2], at_least=0, at_most=1)
 
 
 class DisjointUnion:
