@@ -13,9 +13,12 @@ rounded up, `LowerEnd` rounded down.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
 
 from ._base import validate as check
 
@@ -106,6 +109,19 @@ def _read(text):
     """The float nearest to the number that a text shows, exact for percentages as well."""
     number = text.removesuffix("%")
     return float(number if number == text or number.endswith("f") else f"{number}e-2")
+
+
+_Question = TypeVar("_Question", bound=Callable)
+
+
+def _says_adjacency(question: _Question) -> _Question:
+    """A method whose answers say which datasets are told apart: the `_adjacency` of its mechanism."""
+
+    @functools.wraps(question)
+    def asked(self, *arguments, **options):
+        return replace(question(self, *arguments, **options), adjacency=self._adjacency)
+
+    return cast(_Question, asked)
 
 
 def _check_adjacency(adjacency):

@@ -20,8 +20,7 @@ from .._base.validate import Direction
 from ..balls_in_bins import certified, exact, loss_laws, tuple_sampler
 from ..balls_in_bins.gram import gram, gram_upper
 from ..matrices import Encoder
-from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd
-from .dpsgd import _says_adjacency
+from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd, _says_adjacency
 
 Method = Literal["auto", "exact", "estimate", "certificate"]
 

@@ -9,9 +9,9 @@ from typing import Any
 from .. import accounting
 from .._base import validate as check
 from .._base.validate import Direction
-from ..results import Bracket, UpperBound
+from ..results import Bracket, UpperBound, _says_adjacency
 from .balls_in_bins import BallsInBins
-from .dpsgd import LastIterate, PoissonDPSGD, _dp_event, _Mechanism, _says_adjacency
+from .dpsgd import LastIterate, PoissonDPSGD, _dp_event, _Mechanism
 
 _EITHER = "add-remove or zero-out"
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, TypeVar, cast
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from .. import accounting, mixtures
 from .._base import validate as check
 from .._base.validate import Direction
-from ..results import Bracket, UpperBound
+from ..results import Bracket, UpperBound, _says_adjacency
 
 Adjacency = Literal["add-remove", "substitution", "zero-out"]
 ADJACENCIES = ("add-remove", "substitution", "zero-out")
@@ -25,19 +23,6 @@ def _dp_event():
     except ImportError as error:
         raise ImportError("event() needs the package dp-accounting: pip install dp-accounting") from error
     return dp_event
-
-
-_Question = TypeVar("_Question", bound=Callable)
-
-
-def _says_adjacency(question: _Question) -> _Question:
-    """A method whose answers say which datasets are told apart: the `_adjacency` of its mechanism."""
-
-    @functools.wraps(question)
-    def asked(self, *arguments, **options):
-        return replace(question(self, *arguments, **options), adjacency=self._adjacency)
-
-    return cast(_Question, asked)
 
 
 class _Mechanism:

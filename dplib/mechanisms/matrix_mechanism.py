@@ -8,8 +8,7 @@ from .. import conditional
 from .._base import validate as check
 from .._base.validate import Direction
 from ..matrices import Encoder
-from ..results import UpperBound
-from .dpsgd import _says_adjacency
+from ..results import UpperBound, _says_adjacency
 from .matrix_bounds import FEW, Bounds
 
 

@@ -13,8 +13,7 @@ from .._base import validate as check
 from .._base.validate import Direction
 from ..balls_in_bins import pattern_account, pattern_law
 from ..matrices import Encoder
-from ..results import Certificate, Estimate, NoBracketError, UpperBound
-from .dpsgd import _says_adjacency
+from ..results import Certificate, Estimate, NoBracketError, UpperBound, _says_adjacency
 from .matrix_mechanism import MatrixMechanism
 
 Method = Literal["auto", "estimate", "certificate", "renyi"]

@@ -15,11 +15,10 @@ from .._base import validate as check
 from .._base.validate import Direction
 from ..balls_in_bins import lognormal_sum
 from ..matrices import identity
-from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperBound
+from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperBound, _says_adjacency
 from . import allocation_blocks as blocks
 from .allocation_sampling import Problem
 from .balls_in_bins import FAILURE, BallsInBins
-from .dpsgd import _says_adjacency
 
 AllocationMethod = Literal["auto", "exact", "bound", "estimate", "certificate"]
 METHODS = ("auto", "exact", "bound", "estimate", "certificate")

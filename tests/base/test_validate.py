@@ -176,6 +176,8 @@ NAMES = [name for name in fuzz_cases.cases() if name not in fuzz_cases.UNCHECKED
 # Answers of a reader, data that is only held, labels of a result, epsilons of a curve, which may be any.
 ANYTHING = {"answer", "train_features", "train_labels", "test_features", "test_labels"}
 ANY_NUMBER = {("mixtures.Mixture", "epsilon"), ("mixtures.VectorMixture", "epsilon")}
+# Any text: what an answer says of its mechanism.
+ANY_NUMBER |= {(f"results.{answer}", "adjacency") for answer in ("Bracket", "Certificate", "Estimate", "UpperBound")}
 
 
 def free(name, argument):
