@@ -10,6 +10,7 @@ COMMANDS = {
     "setup": "environment.py",
     "lock": "lock.py",
     "build": "build.py",
+    "live": "live.py",
     "execute": "execute.py",
     "test": "run_tests.py",
     "course": "course.py",
