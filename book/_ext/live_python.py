@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 # What the page's Python lacks; a chapter whose code names one of these runs in a kernel alone.
-LACKING = re.compile(r"\b(?:jax|dp_accounting|PLD_accounting|opacus|sympy|training)\b")
+LACKING = re.compile(r"^\s*(?:from|import) (?:jax|dp_accounting|PLD_accounting|opacus|sympy)\b|^from dplib import .*\btraining\b", re.MULTILINE)
 SCRIPTS = ("python.js", "cells.js")
 LESSON = re.compile(r"notebooks/\d\d_\w+")
 

@@ -4,7 +4,7 @@
 
   const PagePython = root.PagePython;
   const here = document.currentScript ? document.currentScript.src : "";
-  const SETTINGS = { changed: "changed", stale: "out of date: a cell above was changed", running: "running …", failed: "failed", done: "computed in this page", fresh: "" };
+  const MARKS = { changed: "changed", stale: "out of date: a cell above was changed", running: "running …", failed: "failed", done: "computed in this page", fresh: "" };
   const LOST = "Stopped. Python was ended, and what the cells had computed is gone with it. “Run to here” runs the cells above again first.";
   const EARLIER = "A cell above may define this name: “Run to here” runs the cells above first.";
 
@@ -86,7 +86,7 @@
     set(state) {
       this.state = state;
       this.box.dataset.state = state;
-      this.mark.textContent = SETTINGS[state];
+      this.mark.textContent = MARKS[state];
     }
 
     /** The stored output gives way to what was computed; a figure keeps its caption. */
@@ -214,8 +214,7 @@
 
     async run(cells) {
       if (this.busy) return this.say("Python is busy: wait, or press Stop.");
-      this.busy = true;
-      this.stop.disabled = false;
+      this.setBusy(true);
       let running = null;
       const begun = performance.now();
       try {
@@ -233,9 +232,14 @@
         this.lose();
         this.say(error.message === "stopped" ? LOST : error.message);
       } finally {
-        this.busy = false;
-        this.stop.disabled = true;
+        this.setBusy(false);
       }
+    }
+
+    setBusy(busy) {
+      this.busy = busy;
+      this.stop.disabled = !busy;
+      this.bar.setAttribute("aria-busy", String(busy));
     }
 
     /** Python is gone: no cell has run. */
@@ -257,7 +261,7 @@
   }
 
   const boxes = [...document.querySelectorAll("div.cell")].filter((box) => box.querySelector(".cell_input pre"));
-  const title = document.querySelector("article h1, main h1");
+  const title = document.querySelector("article section h1");
   if (PagePython && boxes.length && title) {
     const page = new Page(boxes);
     title.after(page.bar);

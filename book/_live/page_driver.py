@@ -1,6 +1,6 @@
 """Runs the cells of a page, and sends what they show to it. It is part of the page's runtime, not of the library.
 
-It is a backend of Matplotlib as well: figures go to the page as pictures.
+Matplotlib gets a backend of three lines, whose figures go to the page as pictures.
 """
 
 import ast
@@ -14,6 +14,10 @@ import traceback
 import zipfile
 
 PACKED = "/usr/local/lib/python315.zip"
+BACKEND = """\
+from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvas
+from page_driver import show
+"""
 KEYBOARD = "input() asks for the keyboard, and a cell in a page has none: write the value into the cell."
 # Kind of failure, part of its message, a sentence for the reader, below the traceback.
 TOO_MUCH = "The page gives Python at most 1 GB of memory, and this needs more. Use a smaller array; what was computed before is still there."
@@ -39,6 +43,8 @@ def prepare():
     for packed, folder in (("/book/data.zip", f"{PACKED}/matplotlib/mpl-data"), ("/book/dplib.zip", "/tmp/site")):
         with zipfile.ZipFile(packed) as archive:
             archive.extractall(folder)
+    with open("/tmp/site/page_figures.py", "w", encoding="utf-8") as backend:
+        backend.write(BACKEND)
     for folder in ("/tmp/site", "/book"):
         if folder not in sys.path:
             sys.path.append(folder)
@@ -108,20 +114,6 @@ def _fail(error):
         pyplot.close("all")
 
 
-# --- the backend of Matplotlib ------------------------------------------------------------------------
-
-
 def show(*arguments, **options):
+    """What `plt.show()` does in a page."""
     _figures()
-
-
-def __getattr__(name):
-    if name == "FigureCanvas":
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-        return FigureCanvasAgg
-    if name == "FigureManager":
-        from matplotlib.backend_bases import FigureManagerBase
-
-        return FigureManagerBase
-    raise AttributeError(name)
