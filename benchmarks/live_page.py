@@ -9,8 +9,8 @@ import time
 from _common import ROOT, Report
 
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "book")]
-from browser import find_chromium
-from page_server import server
+from browser import find_chromium  # noqa: E402
+from page_server import server  # noqa: E402
 
 HTML = ROOT / "_build" / "html"
 CHAPTERS = sys.argv[1:] or ["00_tour", "01_hockey_stick", "05_group_privacy", "18_which_accountant"]

@@ -11,6 +11,7 @@ import json
 import linecache
 import sys
 import traceback
+import warnings
 import zipfile
 
 PACKED = "/usr/local/lib/python315.zip"
@@ -49,6 +50,7 @@ def prepare():
         if folder not in sys.path:
             sys.path.append(folder)
     sys.path_importer_cache.clear()  # a folder without times looks as it did before
+    warnings.filterwarnings("ignore", message="tqdm:disabling monitor")  # there are no threads
     builtins.input = _no_keyboard
     sys.modules["__main__"].__dict__.setdefault("__name__", "__main__")
 

@@ -76,7 +76,7 @@ class Guest {
       new Folder("/tmp", new Map()),
     ];
     const environment = ["HOME=/tmp", "TMPDIR=/tmp", "PYTHONTZPATH=", "MPLCONFIGDIR=/tmp/matplotlib", "MPLBACKEND=module://page_figures",
-      "OPENBLAS_NUM_THREADS=1", "TQDM_MONITOR_INTERVAL=0"];
+      "OPENBLAS_NUM_THREADS=1"];
     this.wasi = new WASI(["/usr/local/bin/python.wasm", "/book", "/tmp/site"], environment, descriptors, { debug: false });
     const imports = { wasi_snapshot_preview1: {}, host: { call: () => -1 } };
     for (const { module: from, name } of WebAssembly.Module.imports(module)) {
