@@ -51,6 +51,7 @@ def prepare():
             sys.path.append(folder)
     sys.path_importer_cache.clear()  # a folder without times looks as it did before
     warnings.filterwarnings("ignore", message="tqdm:disabling monitor")  # there are no threads
+    sys.stdout.isatty = sys.stderr.isatty = lambda: False  # no bars of progress, which a terminal would draw over
     builtins.input = _no_keyboard
     sys.modules["__main__"].__dict__.setdefault("__name__", "__main__")
 
