@@ -2,7 +2,7 @@
 # See `make help`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test book build test unit notebooks-test book-test execute exercises course variants mark serve pdf matrix social-card site lint actionlint bench peers truth trust mutation study lock set-repository clean
+.PHONY: help setup setup-test book build live live-test test unit notebooks-test book-test execute exercises course variants mark serve pdf matrix social-card site lint actionlint bench peers truth trust mutation study lock set-repository clean
 
 PY := .venv/bin/python
 TOOL := $(PY) -m tools
@@ -35,6 +35,12 @@ book: setup  ## set up, run stale notebooks, build the book, print the address t
 
 build: setup  ## build the book from the stored outputs alone
 	@$(TOOL) build
+
+live: setup  ## add Python for the pages to the built book: fetched once, by exact version and hash (needs npm)
+	@$(TOOL) live
+
+live-test: setup-test  ## run chapters of the book in a browser, without a network (after make live)
+	@LIVE_PYTHON=1 $(PY) -m pytest -q -rA tests/book/test_live_python.py
 
 test: setup-test  ## set up (browser included) and run every test that a change can break, at most 15 minutes
 	@$(TOOL) test

@@ -11,6 +11,7 @@ COMMANDS = {
     "lock": "lock.py",
     "build": "build.py",
     "slides": "slides.py",
+    "live": "live.py",
     "execute": "execute.py",
     "test": "run_tests.py",
     "course": "course.py",

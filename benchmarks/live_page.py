@@ -1,0 +1,96 @@
+"""Claim: Python in a page starts within 5 s from a warm cache, weighs at most 40 MB, stays below 600 MB, and runs a chapter within three times the native time."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+
+from _common import ROOT, Report
+
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "book")]
+from browser import find_chromium  # noqa: E402
+from page_server import server  # noqa: E402
+
+HTML = ROOT / "_build" / "html"
+CHAPTERS = sys.argv[1:] or ["00_tour", "01_hockey_stick", "05_group_privacy", "18_which_accountant"]
+BUSY = ".page-python[aria-busy={}]"
+
+
+def native(name):
+    """Wall-clock seconds of the same cells in one process of this Python, imports included."""
+    cells = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = [
+        "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code" and "remove-cell" not in cell["metadata"].get("tags", [])
+    ]
+    drawn = "import io, matplotlib.pyplot as plt\nplt.show = lambda: (plt.gcf().savefig(io.BytesIO(), bbox_inches='tight'), plt.close('all'))"
+    program = "import matplotlib; matplotlib.use('agg')\n" + "\n".join([drawn, *code])
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT / "notebooks", check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def visit(browser, where, name):
+    """Seconds to the first output and of the whole chapter, megabytes of Python's memory; or what failed."""
+    page = browser.new_page()
+    page.set_default_timeout(600_000)
+    page.goto(f"{where}/notebooks/{name}.html")
+    start = time.perf_counter()
+    page.get_by_role("button", name="Run in this page").click()
+    page.get_by_role("button", name="Run all").wait_for()
+    first = page.locator("div.cell").first
+    first.locator("textarea").evaluate("area => { area.dataset.was = area.value; area.value = 'print(1 + 1)' }")
+    first.get_by_role("button", name="Run cell 1", exact=True).click()
+    first.locator(".page-output pre", has_text="2").wait_for()
+    started = time.perf_counter() - start
+    first.locator("textarea").evaluate("area => { area.value = area.dataset.was; area.dispatchEvent(new Event('input')) }")
+    start = time.perf_counter()
+    page.get_by_role("button", name="Run all").click()
+    page.locator(BUSY.format("true")).wait_for()
+    page.locator(BUSY.format("false")).wait_for()
+    seconds = time.perf_counter() - start
+    status = page.locator(".page-status").inner_text()
+    page.close()
+    if not status.startswith("Done"):
+        return {"chapter": name, "failure": status}
+    return {"chapter": name, "first output s": started, "page s": seconds, "MB": float(status.split("uses ")[1].split(" MB")[0])}
+
+
+def main():
+    from playwright.sync_api import sync_playwright
+
+    manifest = HTML / "_static" / "python" / "runtime.json"
+    if not manifest.is_file():
+        print("live_page: no Python in the built book; run `make book` and `make live` first", file=sys.stderr)
+        return 1
+    report = Report("live_page", "Chapters that run in the page (Chromium, no network but this machine)")
+    files = json.loads(manifest.read_text(encoding="utf-8"))["files"]
+    web = server(HTML)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    where, rows = f"http://127.0.0.1:{web.server_address[1]}", []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
+        context = browser.new_context()  # keeps what it has loaded, from chapter to chapter
+        visit(context, where, CHAPTERS[0])
+        for name in CHAPTERS:
+            row = visit(context, where, name)
+            if "failure" in row:
+                report.wrong(f"{name}: {row['failure']}")
+                continue
+            row["native s"] = native(name)
+            row["ratio"] = row["page s"] / row["native s"]
+            rows.append(row)
+        browser.close()
+    web.shutdown()
+    report.table("warm cache; memory is that of Python's module", rows)
+    report.table("what a reader loads, in bytes", [{key: file[key] for key in ("name", "bytes")} for file in files])
+    report.say("")
+    report.claim("slowest first output", max(row["first output s"] for row in rows), at_most=5, unit="s")
+    report.claim("to load", sum(file["bytes"] for file in files) / 1e6, at_most=40, unit="MB")
+    report.claim("largest memory", max(row["MB"] for row in rows), at_most=600, unit="MB")
+    report.claim("largest ratio of a chapter in the page to the same cells in a process", max(row["ratio"] for row in rows), at_most=3)
+    return report.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
