@@ -61,7 +61,7 @@ class RandomAllocation:
     >>> guess.value < proof.upper < 1.3 * guess.value
     True
     >>> print(f"known rounds instead of random ones: {RandomAllocation(1.0, 4, 4).delta(2.5).upper:.3f}")
-    known rounds instead of random ones: 0.129
+    known rounds instead of random ones: 0.253
     """
 
     noise_multiplier: float
