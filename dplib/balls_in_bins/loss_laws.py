@@ -83,6 +83,7 @@ def _below(x, low, high):
     """The same of the hull of what the chords of neighbouring intervals, prolonged, leave; nothing is infinite."""
     x, low, high = (np.concatenate([[first], values]) for first, values in ((0.0, x), (1.0, low), (1.0, high)))
     low = np.maximum(low, 1 - x)  # both laws have mass 1
+    low[1] = 1 - x[1]  # no more is known in the first interval
     slopes_before = (low[1:-2] - high[:-3]) / (x[1:-2] - x[:-3])  # on [x1, x2] from [x0, x1]
     slopes_after = (high[3:] - low[2:-1]) / (x[3:] - x[2:-1])  # from [x2, x3]
     left, right = x[1:-2], x[2:-1]
@@ -91,13 +92,12 @@ def _below(x, low, high):
     meet = np.clip((low[1:-2] - low[2:-1] + slopes_after * right - slopes_before * left) / np.where(gap > 0, gap, 1.0), left, right)
     value = np.minimum(low[1:-2] + slopes_before * (meet - left), low[2:-1] - slopes_after * (right - meet))
     inside = (gap > 0) & (meet > left) & (meet < right)
-    # In the first interval and the last one: the line 1 - x, and nothing.
     points = np.concatenate([x[:-1], meet[inside]]), np.concatenate([low[:-1], np.maximum(value[inside], 0.0)])
-    order = np.argsort(points[0], kind="stable")
+    # Beyond the last place but one only the line from the left is known; it falls to zero.
+    falls = (high[-3] - low[-2]) / (x[-2] - x[-3])
+    points = np.append(points[0], x[-2] + (low[-2] / falls * (1 - 1e-9) if low[-2] > 0 else 0.0)), np.append(points[1], 0.0)
+    order = np.lexsort((-points[1], points[0]))
     x, y = _hull(points[0][order], points[1][order])
-    # Beyond the last place it falls on to zero, no faster than before.
-    slope = (y[-1] - y[-2]) / (x[-1] - x[-2])
-    x, y = np.append(x, x[-1] - y[-1] / slope * (1 + 1e-9)), np.append(y, 0.0)
     losses, masses = _masses(x, y, last=0.0)
     share = 1 - np.minimum(x[1:, None] / x[1:], 1.0)
     found = np.concatenate([[masses.sum()], share @ masses])

@@ -64,6 +64,11 @@ def test_two_bins_and_a_gaussian_by_quadrature(sigma, mu, epsilon, direction):
 LAWS = {key: loss_laws.atoms(key[0], key[1] ** -2, key[1]) for key in ((2, 1.0), (16, 0.8))}
 
 
+def curve(law, epsilon):
+    losses, masses, infinite = law
+    return float(masses @ -np.expm1(np.minimum(epsilon - losses, 0.0))) + infinite
+
+
 @given(key=st.sampled_from(sorted(LAWS)), epsilon=st.floats(-5.0, 5.0), direction=st.sampled_from(["remove", "add"]))
 @examples(40)
 def test_laws_lie_above_and_below_the_curve(key, epsilon, direction):
@@ -73,12 +78,20 @@ def test_laws_lie_above_and_below_the_curve(key, epsilon, direction):
     low, high = found.lower, found.upper
     if epsilon < 0:  # H_a(P || Q) = 1 - a + a H_{1/a}(Q || P)
         low, high = (-math.expm1(epsilon) + math.exp(epsilon) * end for end in (low, high))
-    ends = []
-    for pair in LAWS[key]:
-        losses, masses, infinite = pair.law(direction)
-        ends.append(float(masses @ -np.expm1(np.minimum(epsilon - losses, 0.0))) + infinite)
+    ends = [curve(pair.law(direction), epsilon) for pair in LAWS[key]]
     assert ends[0] >= low * (1 - 1e-12) and ends[1] <= high * (1 + 1e-12)
     assert ends[0] - ends[1] < 0.05 * max(high, 1e-4)
+
+
+@pytest.mark.parametrize("key", sorted(LAWS), ids=str)
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_the_last_losses_lie_above_and_below_the_curve_too(key, direction):
+    """[A-25] Beyond the last place but one a lower law may fall no slower than the true curve."""
+    above, below = (pair.law(direction) for pair in LAWS[key])
+    last = below[0][-3:]
+    for epsilon in np.concatenate([np.linspace(last[0], last[-1], 9), last[-1] * np.linspace(1.0, 1.01, 3)]):
+        found = lognormal_sum._widest(key[0], key[1] ** -2, float(epsilon), direction, 1e-4)
+        assert curve(above, epsilon) >= found.lower and curve(below, epsilon) <= found.upper
 
 
 def test_limits():
