@@ -94,7 +94,18 @@ def values(patterns: Patterns, band: Band, size: int) -> Values:
     return Values(size, gains, steps, slopes, first - start, total)
 
 
-class TupleSampler:
+class _Sampler:
+    """What draws have in common: `bound`, and BLOCK independent samples in [0, 1] in units of it, rounded up."""
+
+    @property
+    def bound(self):
+        return math.exp(self.log_bound)
+
+    def __call__(self, rng, index=0):
+        return self.rounded(self.draw(rng))
+
+
+class TupleSampler(_Sampler):
     """Samples of the remove direction in units of `bound`, for one epsilon; as `tuple_sampler.RemoveSampler`."""
 
     def __init__(self, patterns: Patterns, band: Band, law: Values, epsilon: float):
@@ -104,14 +115,6 @@ class TupleSampler:
         self.slack = _slack(patterns, band, self.size)
         # What tuples and normals that are drawn in floating-point numbers are off in total variation.
         self.extra = (patterns.rounds + 2) * (self.size + 4) * 16 * _UNIT
-
-    @property
-    def bound(self):
-        return math.exp(self.log_bound)
-
-    def __call__(self, rng, index=0):
-        """BLOCK independent samples in [0, 1], rounded up."""
-        return self.rounded(self.draw(rng))
 
     def rounded(self, drawn):
         log_w, log_rho, valid = drawn
@@ -136,7 +139,7 @@ class TupleSampler:
         return np.where(inside, -np.expm1(gain) * np.exp(np.where(inside, np.clip(rest, -700.0, 600.0), 0.0)), 0.0)
 
 
-class HalfSpaceSampler:
+class HalfSpaceSampler(_Sampler):
     """Samples of the add direction in units of `bound`, drawn from Q in a half-space outside which the loss is small."""
 
     size = 1
@@ -149,14 +152,6 @@ class HalfSpaceSampler:
         self.log_bound = float(special.log_ndtr(-self.threshold)) + 1e-12
         self.slack = _slack(patterns, band, 1)
         self.extra = (patterns.rounds + 8) * 16 * _UNIT
-
-    @property
-    def bound(self):
-        return math.exp(self.log_bound)
-
-    def __call__(self, rng, index=0):
-        """BLOCK independent samples in [0, 1], rounded up."""
-        return self.rounded(self.draw(rng))
 
     def rounded(self, drawn):
         log_w, valid = drawn

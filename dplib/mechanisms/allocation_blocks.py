@@ -8,10 +8,8 @@ divergences are jointly convex, in both orders: H(P || Q) <= mean of H(P_B || Q)
 composition, of 1 of ceil(t/k) and 1 of floor(t/k) rounds. Blocks that differ in size need no rounds to be left out: the published
 bound, k times 1 of floor(t/k), has them all of the smaller size.
 
-The loss of one block has no density in closed form, but its hockey-stick curve has an upper bound at every epsilon [A-16]. `Law` turns
-such values at finitely many places into a law: the lower convex hull of points on or above a convex curve lies on or above the
-curve, it is linear between them, and such a curve belongs to atoms at the places. Curves that lie above stay above when composed, also
-where masses add up to more than one.
+The loss of one block has no density in closed form, but its hockey-stick curve has an upper bound at every epsilon [A-16]: `loss_laws` makes
+a law of it, and curves that lie above stay above when composed, also where masses add up to more than one.
 
 From below: data processing, and Kahane's inequality [M-K] for modes that overlap no more than those of the allocation.
 """
@@ -24,8 +22,7 @@ from functools import lru_cache
 import numpy as np
 
 from .. import gaussian
-from .._base.log_space import EPS
-from ..balls_in_bins import lognormal_sum
+from ..balls_in_bins import lognormal_sum, loss_laws
 from ..conditional.row_sums import RowSum
 from ..results import Bracket, NoBracketError
 
@@ -47,82 +44,39 @@ def sizes(rounds, participations):
     return [(size, count) for size, count in ((small + 1, more), (small, participations - more)) if count]
 
 
-def other(side):
-    return "add" if side == "remove" else "remove"
-
-
-def curve(size, noise, epsilon, side):
-    """Upper bound of delta of 1 of `size` rounds at any real epsilon."""
-    if epsilon < 0:  # H_a(P || Q) = 1 - a + a H_{1/a}(Q || P)
-        return -math.expm1(epsilon) + math.exp(epsilon) * curve(size, noise, -epsilon, other(side))
-    if size == 1:
-        return math.exp(lognormal_sum.log_ceiling(noise**-2, epsilon))
-    return lognormal_sum._widest(size, noise**-2, epsilon, side, _TOLERANCE).upper
-
-
 class Law:
-    """A law of finitely many losses whose hockey-stick curve lies above that of 1 of `size` rounds.
+    """A law of finitely many losses whose hockey-stick curve lies above that of 1 of `size` rounds [A-25].
 
     noise : noise multiplier. side : "remove" or "add". cut : delta may grow by so much from losses beyond the last place.
-    `losses`, `masses` (under the first law), shape (n,), and `infinite`, the mass of an infinite loss. Masses are rounded up: they may
-    add up to a little more than 1.
+    `losses`, `masses` (under the first law), shape (n,), and `infinite`, the mass of an infinite loss. Masses are rounded up: they
+    add up to at most `growth`.
     """
 
     def __init__(self, size, noise, side, cut):
-        if (reach := gaussian.epsilon(1 / noise, max(cut, _FLOOR))) > _LARGEST_LOSS:
-            raise NoBracketError(f"losses of {reach:.3g} in one round leave the range of floats")
-        high, low = (self._reach(size, noise, way, target) for way, target in ((side, cut), (other(side), _LOWEST)))
-        above = self._places(size, noise, side, high, _PLACES)
-        below = self._places(size, noise, other(side), low, _PLACES // 2)
+        if (farthest := gaussian.epsilon(1 / noise, cut)) > _LARGEST_LOSS:
+            raise NoBracketError(f"losses of {farthest:.3g} in one round leave the range of floats")
+        other = "add" if side == "remove" else "remove"
+        above = _places(size, noise, side, cut, _PLACES)
+        below = _places(size, noise, other, _LOWEST, _PLACES // 2)
         places = np.concatenate([-below[:0:-1], above])
-        values = np.array([curve(size, noise, float(place), side) for place in places])
-        ratios = np.exp(places)
-        kept = _hull(ratios, values)
-        self.losses, ratios, values = places[kept], ratios[kept], values[kept]
-        slopes = -np.diff(np.concatenate([[1.0], values, values[-1:]])) / np.diff(np.concatenate([[0.0], ratios, [math.inf]]))
-        masses, self.infinite = ratios * np.maximum(-np.diff(slopes), 0.0), float(values[-1])
-        # The curve of these masses, in positive terms, against the values: what rounding took is given back.
-        share = 1 - np.minimum(ratios[:, None] / ratios, 1.0)
-        ends = np.concatenate([[masses.sum()], share @ masses]) + self.infinite
-        missing = max(float(np.max(np.concatenate([[1.0], values]) / ends)) - 1, 0.0)
-        growth = 1 + missing * (1 + 1e-9) + 16 * EPS * len(masses)
-        self.masses, self.infinite, self.growth = masses * growth, self.infinite * growth, growth
-
-    @staticmethod
-    def _places(size, noise, side, reach, count):
-        """`count` places from 0 to `reach`: dense near 0, where most of the mass is, and where the curve falls fast."""
-        middle = max(curve(size, noise, 0.0, side), 1e-6 * reach)  # losses are about as large as that
-        rough = middle * np.sinh(np.linspace(0.0, math.asinh(reach / middle), _ROUGH))
-        fall = -np.log([max(curve(size, noise, float(place), side), _FLOOR) for place in rough])
-        metric = np.linspace(0.0, 1.0, _ROUGH) + _FALL * (fall - fall[0]) / max(fall[-1] - fall[0], 1e-9)
-        metric = np.maximum.accumulate(metric)
-        return np.interp(np.linspace(0.0, metric[-1], count), metric, rough)
-
-    @staticmethod
-    def _reach(size, noise, side, target):
-        """An epsilon at which the curve is at most `target`; a little more than the smallest one."""
-        reach = gaussian.epsilon(1 / noise, max(target, _FLOOR))  # of one round, which is above
-        for _ in range(60):
-            if reach < 1e-9 or curve(size, noise, 0.8 * reach, side) > target:
-                break
-            reach *= 0.8
-        return max(reach, 1e-9)
+        upper = np.array([_curve(size, noise, float(place), side) for place in places])
+        self.losses, self.masses, self.infinite, self.growth = loss_laws.law_above(np.exp(places), upper)
 
 
-def _hull(x, y):
-    """Indices of the points that span the lower convex hull of (0, 1), (x, y) and what is to the right of the last point."""
-    points, kept = [(0.0, 1.0, -1)], []
-    for i in range(len(x)):
-        while len(points) > 1:
-            (x0, y0, _), (x1, y1, _) = points[-2:]
-            if (y1 - y0) * (x[i] - x1) < (y[i] - y1) * (x1 - x0):
-                break
-            points.pop()
-        points.append((float(x[i]), float(y[i]), i))
-    kept = [i for _, _, i in points[1:]]
-    while len(kept) > 1 and y[kept[-1]] >= y[kept[-2]]:  # the curve does not rise
-        kept.pop()
-    return kept
+def _curve(size, noise, epsilon, side):
+    """Upper bound of delta of 1 of `size` rounds at any real epsilon."""
+    return loss_laws.curve(size, noise**-2, epsilon, side, _TOLERANCE)[1]
+
+
+def _places(size, noise, side, cut, count):
+    """`count` places from 0 to where delta is about `cut`: dense near 0, where most of the mass is, and where the curve falls fast."""
+    reach = loss_laws.reach(size, noise**-2, side, cut, _TOLERANCE)
+    middle = max(_curve(size, noise, 0.0, side), 1e-6 * reach)  # losses are about as large as that
+    rough = middle * np.sinh(np.linspace(0.0, math.asinh(reach / middle), _ROUGH))
+    fall = -np.log([max(_curve(size, noise, float(place), side), _FLOOR) for place in rough])
+    metric = np.linspace(0.0, 1.0, _ROUGH) + _FALL * (fall - fall[0]) / max(fall[-1] - fall[0], 1e-9)
+    metric = np.maximum.accumulate(metric)
+    return np.interp(np.linspace(0.0, metric[-1], count), metric, rough)
 
 
 @lru_cache(maxsize=64)

@@ -20,6 +20,7 @@ from ..balls_in_bins.certified import certified_level
 from ..balls_in_bins.lognormal_sum import log_ceiling
 from ..results import Certificate, Estimate, NoBracketError
 from .allocation_tuples import AddSampler, RemoveSampler
+from .sampling_request import FAILURE
 
 _PILOT, _RUN, _FINAL = 1, 2, 3  # streams of one seed
 _BLOCK = 2**12  # draws, or fewer where rounds are many
@@ -156,12 +157,12 @@ class Problem:
         """Certificate of delta at one epsilon."""
         samples, ceiling = samples or TUPLES, self.ceiling(epsilon)
         if ceiling < FLOOR:
-            return Certificate(FLOOR, failure_probability or 1e-9, samples, "tuples")
+            return Certificate(FLOOR, failure_probability or FAILURE, samples, "tuples")
         sampler = self.sampler(epsilon)
-        bet, factor = self._plan(sampler, epsilon, samples, failure_probability or 1e-9)
+        bet, factor = self._plan(sampler, epsilon, samples, failure_probability or FAILURE)
         if failure_probability is None:
             rough = self.mean(sampler, self.draws(sampler, 4 * self.block, (_PILOT, 90)), epsilon)[0]
-            failure_probability = min(1e-9, max(rough, FLOOR) / 10)
+            failure_probability = min(FAILURE, max(rough, FLOOR) / 10)
             bet, factor = self._plan(sampler, epsilon, samples, failure_probability)
         if factor > _LOOSEST:
             raise ValueError(

@@ -21,12 +21,11 @@ from ..balls_in_bins import certified, exact, loss_laws, tuple_sampler
 from ..balls_in_bins.gram import gram, gram_upper
 from ..matrices import Encoder
 from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperEnd, _says_adjacency
+from .sampling_request import FAILURE, SamplingRequest
 
 Method = Literal["auto", "exact", "estimate", "certificate"]
 
 METHODS = ("auto", "exact", "estimate", "certificate")
-FAILURE = 1e-9  # of a certificate, at most
-_SEARCH_SHARE = 1e-3  # of delta, at most, that a search spends on its failures
 # Norm of a mode in units of the noise: beyond it privacy losses are in the thousands.
 _HOPELESS = 100.0
 
@@ -243,30 +242,11 @@ def calibrated(mechanism, epsilon, delta, direction, method, **sampling):
     return dataclasses.replace(mechanism, noise_multiplier=noise)
 
 
-class _Request:
-    """What both questions have in common, checked."""
+class _Request(SamplingRequest):
+    """A question to balls in bins, which have an exact accountant or not."""
 
     def __init__(self, direction, method, seed, samples, failure_probability):
-        self.side = check.side(direction)
-        self.method = check.choice("method", method, METHODS)
-        self.seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
-        self.samples = samples
-        if samples is not None:
-            least = balls_in_bins.FEWEST_TUPLES if method == "certificate" else 2
-            self.samples = check.whole("samples", samples, at_least=least, at_most=balls_in_bins.MOST_SAMPLES)
-        self.failure_probability = failure_probability
-        if failure_probability is not None:
-            self.failure_probability = check.real(
-                "failure_probability", failure_probability, above=0, below=1
-            )
-            if method != "certificate":
-                raise ValueError(f"failure_probability goes with method='certificate' only; got method={method!r}")
-
-    def failure_for(self, delta):
-        """The failure probability of a search for what satisfies `delta`; it is taken off delta [N-2.1s]."""
-        if self.failure_probability is None:
-            return min(FAILURE, _SEARCH_SHARE * delta)
-        return check.real("failure_probability", self.failure_probability, above=0, below=delta)
+        super().__init__(METHODS, direction, method, seed, samples, failure_probability)
 
     def sampling(self, failure_probability):
         """The arguments of every certificate."""

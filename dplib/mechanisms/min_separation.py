@@ -8,19 +8,17 @@ from typing import Literal
 
 import numpy as np
 
-from .. import balls_in_bins
 from .._base import validate as check
 from .._base.validate import Direction
 from ..balls_in_bins import pattern_account, pattern_law
 from ..matrices import Encoder
 from ..results import Certificate, Estimate, NoBracketError, UpperBound, _says_adjacency
 from .matrix_mechanism import MatrixMechanism
+from .sampling_request import FAILURE, SamplingRequest
 
 Method = Literal["auto", "estimate", "certificate", "renyi"]
 
 METHODS = ("auto", "estimate", "certificate", "renyi")
-FAILURE = 1e-9  # of a certificate, at most
-_SEARCH_SHARE = 1e-3  # of delta, at most, that a search spends on its failures
 # Norm of what one record can move, in units of the noise: beyond it privacy losses are in the thousands.
 _HOPELESS = 100.0
 
@@ -100,15 +98,15 @@ class MinSeparation:
         Raises ValueError or TypeError on bad input, also where the samples are too few for a certificate.
         """
         epsilon = check.epsilon(epsilon)
-        seed, samples = _checked(method, seed, samples, failure_probability)
-        account = self._account(direction)
+        ask = SamplingRequest(METHODS, direction, method, seed, samples, failure_probability)
+        account = self._account(ask.side)
         if method == "renyi":
             return pattern_account.upper_delta(account, epsilon)
         if method != "certificate":
-            return account.estimate(epsilon, seed, samples)
+            return account.estimate(epsilon, ask.seed, ask.samples)
         if failure_probability is None:
-            failure_probability = min(FAILURE, account.estimate(epsilon, seed, 4096).value / 10)
-        return pattern_account.certify(account, epsilon, samples or pattern_account.SAMPLES, failure_probability, seed)
+            failure_probability = min(FAILURE, account.estimate(epsilon, ask.seed, 4096).value / 10)
+        return pattern_account.certify(account, epsilon, ask.samples or pattern_account.SAMPLES, failure_probability, ask.seed)
 
     @_says_adjacency
     def epsilon(
@@ -123,16 +121,14 @@ class MinSeparation:
         [N-2.1s]. failure_probability must be below delta, and is min(1e-9, delta / 1000) where none is given.
         """
         delta = check.delta(delta)
-        seed, samples = _checked(method, seed, samples, failure_probability)
-        if failure_probability is None:
-            failure_probability = min(FAILURE, _SEARCH_SHARE * delta)
-        check.real("failure_probability", failure_probability, above=0, below=delta)
-        account = self._account(direction)
+        ask = SamplingRequest(METHODS, direction, method, seed, samples, failure_probability)
+        failure = ask.failure_for(delta)
+        account = self._account(ask.side)
         if method == "renyi":
             return pattern_account.upper_epsilon(account, delta)
         if method != "certificate":
-            return pattern_account.estimate_epsilon(account, delta, seed, samples)
-        return pattern_account.certify_epsilon(account, delta, samples or pattern_account.SAMPLES, failure_probability, seed)
+            return pattern_account.estimate_epsilon(account, delta, ask.seed, ask.samples)
+        return pattern_account.certify_epsilon(account, delta, ask.samples or pattern_account.SAMPLES, failure, ask.seed)
 
     def poisson(self) -> MatrixMechanism:
         """A mechanism that is never more private: the same encoder and noise, with Poisson sampling at rate p.
@@ -146,8 +142,7 @@ class MinSeparation:
         """
         return MatrixMechanism(self.encoder, self.noise_multiplier, self.sampling_probability)
 
-    def _account(self, direction):
-        side = check.side(direction)
+    def _account(self, side):
         patterns = pattern_law.Patterns(
             self.encoder.columns, float(self.sampling_probability), int(self.min_separation), bool(self.warm_start)
         )
@@ -158,17 +153,3 @@ class MinSeparation:
                 f"the norm {longest:.3g} in units of the noise"
             )
         return pattern_account.Account(patterns, pattern_law.band(self._columns, self.noise_multiplier), side)
-
-
-def _checked(method, seed, samples, failure_probability):
-    """Checks what both questions have in common; returns (seed, samples)."""
-    check.choice("method", method, METHODS)
-    seed = check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
-    if samples is not None:
-        least = balls_in_bins.FEWEST_TUPLES if method == "certificate" else 2
-        samples = check.whole("samples", samples, at_least=least, at_most=balls_in_bins.MOST_SAMPLES)
-    if failure_probability is not None:
-        check.real("failure_probability", failure_probability, above=0, below=1)
-        if method != "certificate":
-            raise ValueError(f"failure_probability goes with method='certificate' only; got method={method!r}")
-    return seed, samples

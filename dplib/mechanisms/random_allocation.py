@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from .. import balls_in_bins, gaussian
+from .. import gaussian
 from .._base import validate as check
 from .._base.validate import Direction
 from ..balls_in_bins import lognormal_sum
@@ -18,13 +18,13 @@ from ..matrices import identity
 from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperBound, _says_adjacency
 from . import allocation_blocks as blocks
 from .allocation_sampling import Problem
-from .balls_in_bins import FAILURE, BallsInBins
+from .balls_in_bins import BallsInBins
+from .sampling_request import SamplingRequest
 
 AllocationMethod = Literal["auto", "exact", "bound", "estimate", "certificate"]
 METHODS = ("auto", "exact", "bound", "estimate", "certificate")
 _MOST_ROUNDS, _MOST_EPOCHS = 2**13, 1000
 _SAMPLED_NORMS = 1e-4, 20.0  # of a record's participations in units of the noise: beyond these nothing is sampled
-_SEARCH_SHARE = 1e-3  # of delta, at most, that a search spends on its failures
 
 
 @dataclass(frozen=True)
@@ -98,17 +98,15 @@ class RandomAllocation:
         a certificate; NoBracketError where too few draws reach the losses that matter.
         """
         epsilon = check.epsilon(epsilon)
-        side = self._ask(direction, method, samples, seed, failure_probability)
-        sampling = {"samples": samples, "seed": seed, "failure_probability": failure_probability}
-        if (found := self._exact(method, "delta", epsilon, side, **sampling)) is not None:
+        ask = SamplingRequest(METHODS, direction, method, seed, samples, failure_probability)
+        if (found := self._exact(ask, "delta", epsilon, failure_probability)) is not None:
             return found
         if method in ("auto", "bound"):
-            bracket = blocks.delta(self._scheme, epsilon, side)
-            return bracket if method == "auto" else UpperBound(bracket.upper, bracket.method)
-        problem = self._problem(side, seed)
+            return _as_asked(method, blocks.delta(self._scheme, epsilon, ask.side))
+        problem = self._problem(ask)
         if method == "estimate":
-            return problem.delta(epsilon, samples)
-        return problem.certified_delta(epsilon, samples, failure_probability)
+            return problem.delta(epsilon, ask.samples)
+        return problem.certified_delta(epsilon, ask.samples, failure_probability)
 
     @_says_adjacency
     def epsilon(
@@ -122,41 +120,25 @@ class RandomAllocation:
         included [N-2.1s]. failure_probability must be below delta, and is min(1e-9, delta / 1000) where none is given.
         """
         delta = check.delta(delta)
-        side = self._ask(direction, method, samples, seed, failure_probability)
-        if method == "certificate":
-            default = min(FAILURE, _SEARCH_SHARE * delta)
-            failure_probability = check.real("failure_probability", failure_probability or default, above=0, below=delta)
-        sampling = {"samples": samples, "seed": seed, "failure_probability": failure_probability}
-        if (found := self._exact(method, "epsilon", delta, side, **sampling)) is not None:
+        ask = SamplingRequest(METHODS, direction, method, seed, samples, failure_probability)
+        failure = ask.failure_for(delta)
+        if (found := self._exact(ask, "epsilon", delta, failure)) is not None:
             return found
         if method in ("auto", "bound"):
-            upper = blocks.epsilon(self._scheme, delta, side)
+            upper = blocks.epsilon(self._scheme, delta, ask.side)
             if method == "bound":
                 return UpperBound(upper, "blocks")
-            return Bracket(min(blocks.lower_epsilon(self._scheme, delta, side), upper), upper, "blocks")
-        problem = self._problem(side, seed)
+            return Bracket(min(blocks.lower_epsilon(self._scheme, delta, ask.side), upper), upper, "blocks")
+        problem = self._problem(ask)
         if method == "estimate":
-            return problem.epsilon(delta, samples)
-        return problem.certified_epsilon(delta, samples, failure_probability)
+            return problem.epsilon(delta, ask.samples)
+        return problem.certified_epsilon(delta, ask.samples, failure)
 
     # ------------------------------------------------------------------ helpers
 
-    def _ask(self, direction, method, samples, seed, failure_probability):
-        """The side that is asked for; every argument checked."""
-        side = check.side(direction)
-        check.choice("method", method, METHODS)
-        check.whole("seed", seed, at_least=0, at_most=2**63 - 1)
-        if samples is not None:
-            least = balls_in_bins.FEWEST_TUPLES if method == "certificate" else 2
-            check.whole("samples", samples, at_least=least, at_most=balls_in_bins.MOST_SAMPLES)
-        if failure_probability is not None:
-            check.real("failure_probability", failure_probability, above=0, below=1)
-            if method != "certificate":
-                raise ValueError(f"failure_probability goes with method='certificate' only; got method={method!r}")
-        return side
-
-    def _exact(self, method, question, target, side, **sampling):
+    def _exact(self, ask, question, target, failure):
         """The answer of the Gaussian mechanism or of `BallsInBins` where the pair is theirs, or None."""
+        method = ask.method
         rounds, participations, epochs, noise = self._scheme
         one = participations == 1 and epochs == 1
         if method == "exact" and not one and participations < rounds:
@@ -170,15 +152,16 @@ class RandomAllocation:
             return None
         bins = BallsInBins(identity(rounds), noise, rounds, 1)
         if method in ("estimate", "certificate"):
-            return getattr(bins, question)(target, side, method, **sampling)
+            sampling = {"samples": ask.samples, "seed": ask.seed, "failure_probability": failure if method == "certificate" else None}
+            return getattr(bins, question)(target, ask.side, method, **sampling)
         try:
-            return _as_asked(method, getattr(bins, question)(target, side, "exact"))
+            return _as_asked(method, getattr(bins, question)(target, ask.side, "exact"))
         except NoBracketError:
             if method == "exact":
                 raise
             return None
 
-    def _problem(self, side, seed):
+    def _problem(self, ask):
         rounds, participations, epochs, noise = self._scheme
         norm = math.sqrt(participations * epochs) / noise
         if not _SAMPLED_NORMS[0] < norm < _SAMPLED_NORMS[1]:
@@ -186,7 +169,7 @@ class RandomAllocation:
                 f"noise_multiplier = {self.noise_multiplier!r} is too {'large' if norm < 1 else 'small'} to sample: a record's participations "
                 f"have the norm {norm:.3g} in units of the noise; method='bound' needs no draws"
             )
-        return Problem(rounds, participations, epochs, noise, side, int(seed))
+        return Problem(rounds, participations, epochs, noise, ask.side, ask.seed)
 
 
 def _known_rounds(norm, question, target):

@@ -86,10 +86,6 @@ class Atoms:
         """The pair itself."""
         return self
 
-    def unmoved(self, direction: Direction) -> tuple[float, float]:
-        """Nothing is known of sensitivities."""
-        return -math.inf, -math.inf
-
 
 def _law(name, law):
     if not isinstance(law, tuple) or len(law) != 3:

@@ -10,6 +10,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as theirs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_grid import composed_delta
 
 from dplib import PoissonDPSGD, accounting, calibrate, gaussian, matrices, mixtures, renyi
 from dplib.accounting import wide
@@ -61,25 +62,15 @@ def plain(pieces, rounds, epsilon, step=2e-4):
     pieces : (weight, first law, second law, which losses) with laws as {mode: probability}; what is missing has loss 0.
     """
     places = np.linspace(-14.0, 18.0, 160_001)
-    found = []
-    for rounding in (np.floor, np.ceil):
-        index, mass = [], []
-        for weight, first, second, part in pieces:
-            p, q = line(first, places), line(second, places)
-            loss, share = np.log(p / q), weight * p * (places[1] - places[0])
-            kept = {"all": loss > -np.inf, "above": loss > 0, "below": loss < 0}[part]
-            index.append(rounding(loss[kept] / step).astype(int))
-            mass.append(share[kept])
-        index.append(np.zeros(1, int))
-        mass.append(np.array([max(1 - sum(part.sum() for part in mass), 0.0)]))
-        index, mass = np.concatenate(index), np.concatenate(mass)
-        low = int(index.min())
-        law = np.bincount(index - low, mass)
-        size = 1 << (rounds * len(law)).bit_length()
-        total = np.maximum(np.fft.irfft(np.fft.rfft(law, size) ** rounds, size), 0.0)
-        losses = step * (rounds * low + np.arange(size))
-        found.append(float(total @ -np.expm1(np.minimum(epsilon - losses, 0.0))))
-    return found
+    losses, masses = [], []
+    for weight, first, second, part in pieces:
+        p, q = line(first, places), line(second, places)
+        loss, share = np.log(p / q), weight * p * (places[1] - places[0])
+        kept = {"all": loss > -np.inf, "above": loss > 0, "below": loss < 0}[part]
+        losses.append(loss[kept])
+        masses.append(share[kept])
+    rest = max(1 - sum(part.sum() for part in masses), 0.0)
+    return composed_delta(np.append(np.concatenate(losses), 0.0), np.append(np.concatenate(masses), rest), rounds, epsilon, step)
 
 
 def pieces_of(q, r, p, sigma, adjacency, order):

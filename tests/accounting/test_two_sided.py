@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_grid import composed_delta
 
 from dplib import PoissonDPSGD, accounting, calibrate, contour, lattice, matrices, mixtures, renyi
 from dplib.accounting import wide
@@ -69,20 +70,11 @@ def test_one_round_is_the_difference_of_two_tails(k, m, q, sigma, epsilon):
 
 
 def plain(pair, rounds, epsilon, step):
-    """(lower, upper) bounds of delta: losses on a grid, rounded down or up, added round by round by FFT."""
+    """[lower, upper] of delta by `composed_delta`."""
     u = np.linspace(-14.0, float(pair.gained.shifts[-1]) + 14.0, 400_001)
     mass = np.exp(pair.log_density(u)) * (u[1] - u[0])
     mass /= mass.sum()
-    found = []
-    for rounding in (np.floor, np.ceil):
-        index = rounding(pair.log_ratio(u) / step).astype(int)
-        low = int(index.min())
-        law = np.bincount(index - low, mass)
-        size = 1 << (rounds * len(law)).bit_length()
-        total = np.maximum(np.fft.irfft(np.fft.rfft(law, size) ** rounds, size), 0.0)
-        losses = step * (rounds * low + np.arange(size))
-        found.append(float(total @ -np.expm1(np.minimum(epsilon - losses, 0.0))))
-    return found
+    return composed_delta(pair.log_ratio(u), mass, rounds, epsilon, step)
 
 
 @pytest.mark.parametrize("seed", range(12))

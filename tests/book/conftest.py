@@ -69,3 +69,11 @@ def address(html):
         yield where
 
 
+@pytest.fixture
+def page(chromium, address):
+    """An empty page of a desktop, which must end without an error in its console or a failed request."""
+    found = chromium.new_page(viewport=browser_checks.DESKTOP)
+    watch = browser_checks.Watch(found, address)
+    yield found
+    assert watch.take() == []
+    found.close()

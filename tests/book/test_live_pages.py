@@ -69,15 +69,6 @@ def test_effective_noise_agrees_with_the_library(bare, q, steps):
     assert ours == pytest.approx(effective_noise(q, steps, 1, 1e-5), rel=2e-5)
 
 
-@pytest.fixture
-def page(chromium, address):
-    found = chromium.new_page(viewport=checks.DESKTOP)
-    watch = checks.Watch(found, address)
-    yield found
-    assert watch.take() == []
-    found.close()
-
-
 def test_sampling_page(page, address):
     checks.open_page(page, f"{address}/book/live_sampling.html#scheme=ballsInBins&records=12&b=4&E=3&seed=7")
     assert "each record takes part 3 times in 12 rounds" in page.inner_text("#sampling-summary")

@@ -17,15 +17,6 @@ from dplib.lessons import one_step, studies
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
 
-@pytest.fixture
-def page(chromium, address):
-    found = chromium.new_page(viewport=checks.DESKTOP)
-    watch = checks.Watch(found, address)
-    yield found
-    assert watch.take() == []
-    found.close()
-
-
 # ------------------------------------------------------------------ the numbers of the sentences, from the library
 
 
