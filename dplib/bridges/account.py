@@ -26,10 +26,11 @@ RELATIONS = ("add/remove", "zero-out", "substitution")
 PAIRS = ("gaussian", "poisson", "fixed", "truncated", "mixture")
 _ADJACENCY = {"add/remove": "add-remove"}  # as mechanisms say it
 NON_PRIVATE = ("non-private",)
-# Of more different pairs than this neighbouring ones are merged, so that an answer takes at most a second. The contour takes the
-# longer the rarer records take part: as many cells as expected participations; where these are few, the lattice.
+# Of more different pairs than this neighbouring ones are merged, so that an answer takes about half a second. The contour takes the
+# longer the rarer records take part: as many cells as expected participations; where these are few, the lattice with few cells, and
+# fewer still where each is integrated in pieces.
 _MOST_PAIRS = 32
-_CELLS, _COARSE, _OFTEN = (12, 256), 4, 8
+_CELLS, _OFTEN, _FEW, _FEWEST = 160, 20, 8, 4
 _FINEST, _WIDER = 2.0**-10, 1.3  # width of a cell, and how it grows
 
 
@@ -161,7 +162,7 @@ class Account:
             raise NoBracketError("where a record displaces another one there is no Rényi curve here, and so none of everything together")
         parts = [(curves.of(item, self.sensitivity, self.relation), count) for item, count in self._others()]
         if pairs:
-            pairs = pairs if len(pairs) <= _COARSE else merged(pairs, _COARSE, up=True)
+            pairs = pairs if len(pairs) <= _FEWEST else merged(pairs, _FEWEST, up=True)
             parts.append((renyi.composition_curve([(self._mixture(item), count) for item, count in pairs.items()]), 1))
         return renyi.compose(parts)
 
@@ -181,15 +182,16 @@ class Account:
         if len(pairs) <= _MOST_PAIRS:
             return ask(self.pairs(), target)
         often = sum(count * _participation(item) for item, count in pairs.items()) * self.group_size
-        tries: list[tuple[int, dict]] = [(_COARSE, {"tolerance": 0.01})]
-        if often >= _OFTEN and not self._in_pieces(pairs):
-            tries.insert(0, (int(min(max(often, _CELLS[0]), _CELLS[1])), {"method": "contour"}))
+        few = _FEWEST if self._in_pieces(pairs) else _FEW
+        tries: list[tuple[int, dict]] = [(few, {"tolerance": 0.01})]
+        if often >= _OFTEN and few == _FEW:
+            tries.insert(0, (int(min(often, _CELLS)), {"method": "contour"}))
         for cells, options in tries:
             parts = [[(self._mixture(item), count) for item, count in merged(pairs, cells, up).items()] for up in (True, False)]
             try:
                 upper, lower = (ask(part, target, **options) for part in parts)
             except NoBracketError:
-                if cells == _COARSE:
+                if cells == few:
                     raise
                 continue
             break
