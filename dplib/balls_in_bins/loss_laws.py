@@ -25,64 +25,59 @@ from ..results import NoBracketError
 from . import lognormal_sum
 
 _PLACES = 240  # at which the curve is bracketed
-_TOLERANCE = 1e-5  # relative, of the brackets there
+_TOLERANCE = 1e-4  # relative, of the brackets there
 _CUT = 1e-20  # about the delta beyond the last place, on either side
+_ROUNDING = 1e-9  # relative: norm_squared may be off by some units in the last place
 _LARGEST_LOSS = 300.0
 _OTHER = {"remove": "add", "add": "remove"}
 
 
-def curve(bins, norm_squared, epsilon, side, tolerance):
-    """(lower, upper) end of delta at any real epsilon; bins : b >= 1. Arguments as for `lognormal_sum.bracket`."""
+def _curve(bins, norm_squared, epsilon, side):
+    """(lower, upper) end of delta at any real epsilon."""
     if epsilon < 0:  # H_a(P || Q) = 1 - a + a H_{1/a}(Q || P)
-        ends = curve(bins, norm_squared, -epsilon, _OTHER[side], tolerance)
+        ends = _curve(bins, norm_squared, -epsilon, _OTHER[side])
         return tuple(-math.expm1(epsilon) + math.exp(epsilon) * end for end in ends)
-    if bins == 1:  # a Gaussian mechanism
-        return 0.0, math.exp(lognormal_sum.log_ceiling(norm_squared, epsilon))
-    found = lognormal_sum._widest(bins, norm_squared, epsilon, side, tolerance)
-    return found.lower, found.upper
+    found = lognormal_sum._widest(bins, norm_squared, epsilon, side, _TOLERANCE)
+    return found.lower * (1 - _ROUNDING), found.upper * (1 + _ROUNDING)
 
 
-def reach(bins, norm_squared, side, target, tolerance):
-    """An epsilon, at least 1e-9, at which delta is at most `target`: a little more than the smallest one."""
-    found = gaussian.epsilon(math.sqrt(norm_squared), target)  # of one mode alone, which is above
-    while found > 1e-9 and curve(bins, norm_squared, 0.8 * found, side, tolerance)[1] <= target:
-        found *= 0.8
-    return max(found, 1e-9)
+def _reach(bins, norm_squared, side):
+    """An epsilon at which delta is about what is cut; a little more than the smallest one."""
+    reach = gaussian.epsilon(math.sqrt(norm_squared), _CUT)  # of one mode alone, which is above
+    while reach > 1e-9 and _curve(bins, norm_squared, 0.8 * reach, side)[1] <= _CUT:
+        reach *= 0.8
+    return reach
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def atoms(bins: int, norm_squared: float, noise_multiplier: float) -> tuple[Atoms, Atoms]:
     """(from above, from below): pairs with finitely many losses around one of b bins, of which every mode has this squared norm over sigma^2.
 
     bins : b >= 2. norm_squared : above 0. noise_multiplier : what is said of it. Raises NoBracketError where losses leave the range of floats. Cost: seconds.
     """
-    ends = {side: reach(bins, norm_squared, side, _CUT, _TOLERANCE) for side in _OTHER}
+    ends = {side: _reach(bins, norm_squared, side) for side in _OTHER}
     if max(ends.values()) > _LARGEST_LOSS:
         raise NoBracketError(f"losses of {max(ends.values()):.3g} in one round of balls in bins leave the range of floats")
     # Most losses are about as large as delta at 0: there the places are dense; beyond, about evenly spread.
-    middle = max(4 * curve(bins, norm_squared, 0.0, "remove", _TOLERANCE)[1], 1e-6 * sum(ends.values()))
+    middle = max(4 * _curve(bins, norm_squared, 0.0, "remove")[1], 1e-6 * sum(ends.values()))
     places = middle * np.sinh(np.linspace(-math.asinh(ends["add"] / middle), math.asinh(ends["remove"] / middle), _PLACES))
     sides = {}
     for side, at in (("remove", places), ("add", -places[::-1])):
-        low, high = np.array([curve(bins, norm_squared, float(place), side, _TOLERANCE) for place in at]).T
-        sides[side] = np.exp(at), low, np.maximum(low, high)
-    above = {side: law_above(x, high)[:3] for side, (x, _, high) in sides.items()}
-    below = {side: _below(*found) for side, found in sides.items()}
+        low, high = np.array([_curve(bins, norm_squared, float(place), side) for place in at]).T
+        sides[side] = np.exp(at), low, high
+    above, below = ({side: law(*found) for side, found in sides.items()} for law in (_above, _below))
     return Atoms(above["remove"], above["add"], noise_multiplier), Atoms(below["remove"], below["add"], noise_multiplier)
 
 
-def law_above(x, upper):
-    """A law whose curve lies above every convex falling one that is 1 at 0 and at most `upper` at x = e^loss, both of shape (n,).
-
-    Returns (losses, masses under the first law, mass of an infinite loss, growth): masses are rounded up, and add up to at most `growth`.
-    """
-    x, y = _hull(np.concatenate([[0.0], x]), np.concatenate([[1.0], upper]))
+def _above(x, low, high):
+    """(losses, masses, mass of an infinite loss) of the hull of the upper ends."""
+    x, y = _hull(np.concatenate([[0.0], x]), np.concatenate([[1.0], np.maximum(high, low)]))
     losses, masses = _masses(x, y, last=0.0)
     # The curve of these masses in positive terms: what rounding took is given back.
     share = 1 - np.minimum(x[1:, None] / x[1:], 1.0)
     missing = max(float(np.max(y / (np.concatenate([[masses.sum()], share @ masses]) + y[-1]))) - 1, 0.0)
     growth = 1 + missing + 64 * EPS * len(masses)
-    return losses, masses * growth, min(float(y[-1]) * growth, 1.0), growth
+    return losses, masses * growth, min(float(y[-1]) * growth, 1.0)
 
 
 def _below(x, low, high):

@@ -3,6 +3,7 @@
 An `Account` counts *items*. An item is a tuple, its kind first; sensitivities are those of one record:
 
     ("gaussian", sigma)   ("poisson", q, sigma)   ("fixed", n, B, sigma)   ("truncated", n, B, q, sigma)   ("mixture", c, p, sigma)    pairs
+    ("allocation", t, k, E, sigma)    pairs above and below
     ("laplace", b)   ("discrete laplace", a, C)   ("response", p, buckets)   ("zcdp", rho, xi)   ("release", epsilon, delta)
     ("non-private",)
 """
@@ -17,13 +18,14 @@ from typing import Literal
 from .. import accounting, mixtures
 from .._base import validate as check
 from ..accounting import renyi
+from ..mechanisms import allocation_blocks
 from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError, UpperBound
 from . import curves
 
 Relation = Literal["add/remove", "zero-out", "substitution"]
 RELATIONS = ("add/remove", "zero-out", "substitution")
-PAIRS = ("gaussian", "poisson", "fixed", "truncated", "mixture")
+PAIRS = ("gaussian", "poisson", "fixed", "truncated", "mixture", "allocation")
 _ADJACENCY = {"add/remove": "add-remove"}  # as mechanisms say it
 NON_PRIVATE = ("non-private",)
 # Of more different pairs than this neighbouring ones are merged, so that an answer takes about half a second. The contour takes the
@@ -77,7 +79,7 @@ class Account:
 
     def pairs(self) -> list[tuple[accounting.Pair, int]]:
         """The dominating pairs, as `dplib.accounting` takes them."""
-        return [(self._mixture(item), count) for item, count in self._paired().items()]
+        return self._parts(self._paired(), up=True)
 
     def epsilon(self, delta: float) -> Bracket | UpperBound:
         """The smallest epsilon at `delta` in (0, 1): a Bracket, or an UpperBound (see the class).
@@ -134,6 +136,17 @@ class Account:
             raise NoBracketError("no privacy at all: something was released without noise")
         return [(item, count) for item, count in self.rounds.items() if item[0] not in PAIRS]
 
+    def _parts(self, items, up):
+        """Pairs that dominate these items together (up), or are dominated by them: the same but for random allocation."""
+        parts = []
+        for item, count in items.items():
+            if item[0] == "allocation":
+                found = allocation_blocks.pairs_above(item[1:]) if up else allocation_blocks.pairs_below(item[1:])
+                parts += [(pair, times * count) for pair, times in found]
+            else:
+                parts.append((self._mixture(item), count))
+        return parts
+
     def _mixture(self, item):
         kind, *law, noise = item
         if kind == "gaussian":
@@ -153,13 +166,15 @@ class Account:
 
     def _in_pieces(self, pairs):
         """Whether there is a pair for which there is the lattice alone."""
-        return any(kind == "truncated" or (kind == "fixed" and self.relation != "add/remove") for kind, *_ in pairs)
+        return any(kind in ("truncated", "allocation") or (kind == "fixed" and self.relation != "add/remove") for kind, *_ in pairs)
 
     def _curve(self):
         """The Rényi curve of everything, without what measured releases fail."""
         pairs = self._paired()
         if self._in_pieces(pairs):
-            raise NoBracketError("where a record displaces another one there is no Rényi curve here, and so none of everything together")
+            raise NoBracketError(
+                "where a record displaces another one, or under random allocation, there is no Rényi curve here, and so none of everything together"
+            )
         parts = [(curves.of(item, self.sensitivity, self.relation), count) for item, count in self._others()]
         if pairs:
             pairs = pairs if len(pairs) <= _FEWEST else merged(pairs, _FEWEST, up=True)
@@ -180,14 +195,18 @@ class Account:
         if not pairs:
             return Bracket(0.0, 0.0, "closed form")
         if len(pairs) <= _MOST_PAIRS:
-            return ask(self.pairs(), target)
+            found = ask(self._parts(pairs, up=True), target)
+            if not any(kind == "allocation" for kind, *_ in pairs):
+                return found
+            lower = ask(self._parts(pairs, up=False), target).lower
+            return Bracket(min(lower, found.upper), found.upper, found.method)
         often = sum(count * _participation(item) for item, count in pairs.items()) * self.group_size
         few = _FEWEST if self._in_pieces(pairs) else _FEW
         tries: list[tuple[int, dict]] = [(few, {"tolerance": 0.01})]
         if often >= _OFTEN and few == _FEW:
             tries.insert(0, (int(min(often, _CELLS)), {"method": "contour"}))
         for cells, options in tries:
-            parts = [[(self._mixture(item), count) for item, count in merged(pairs, cells, up).items()] for up in (True, False)]
+            parts = [self._parts(merged(pairs, cells, up), up) for up in (True, False)]
             try:
                 upper, lower = (ask(part, target, **options) for part in parts)
             except NoBracketError:
@@ -245,8 +264,9 @@ def merged(pairs: dict[tuple, int], cells: int, up: bool) -> dict[tuple, int]:
 
 
 def _participation(item):
-    """How likely a record takes part in a round, roughly."""
-    return {"poisson": lambda: item[1], "fixed": lambda: item[2] / item[1]}.get(item[0], lambda: 1.0)()
+    """How often a record takes part in what this item counts, roughly."""
+    rates = {"poisson": lambda: item[1], "fixed": lambda: item[2] / item[1], "allocation": lambda: item[2] * item[3]}
+    return rates.get(item[0], lambda: 1.0)()
 
 
 def _place(item, least, most):

@@ -6,17 +6,21 @@ without dp_accounting.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import math
 from collections.abc import Mapping
 from types import SimpleNamespace
 
 from .._base import validate as check
+from ..balls_in_bins import exact
 from ..mechanisms import (
     BallsInBins,
     Composed,
     FixedBatchDPSGD,
     LastIterate,
     MatrixMechanism,
+    MinSeparation,
     PoissonDPSGD,
     RandomAllocation,
     TruncatedPoissonDPSGD,
@@ -34,14 +38,15 @@ def read(what, count, relation, group_size):
         tree = _measured(what)
         item = ("zcdp", tree["rho"], 0.0) if "rho" in tree else ("release", tree["epsilon"], tree["delta"])
         return tree, {item: count} if any(tree.values()) else {}
-    if isinstance(what, (BallsInBins, MatrixMechanism, RandomAllocation)):
+    what = _as_allocation(what) if isinstance(what, BallsInBins) else what
+    if isinstance(what, (BallsInBins, MatrixMechanism, MinSeparation)):
         raise ValueError(
             f"what must compose round by round; a {type(what).__name__} is accounted for as a whole. Enter its guarantee: "
             "{'epsilon': ..., 'delta': ...}"
         )
     if isinstance(what, LastIterate) and count > 1:
         raise ValueError(f"count must be 1 for a LastIterate, which is one release of a whole run; got {count}. Add each run by itself")
-    known = isinstance(what, (PoissonDPSGD, FixedBatchDPSGD, TruncatedPoissonDPSGD, LastIterate, Composed))
+    known = isinstance(what, (PoissonDPSGD, FixedBatchDPSGD, TruncatedPoissonDPSGD, LastIterate, Composed, RandomAllocation))
     tree = _mechanism(what, relation, group_size) if known else _tree(what)
     found = account(node(tree) if isinstance(tree, dict) else what, relation, group_size)
     return tree, {item: rounds * count for item, rounds in found.rounds.items()}
@@ -64,10 +69,21 @@ def day(date):
         raise ValueError(f"date must be a date, 'YYYY-MM-DD' or None; got {date!r}") from None
 
 
+def _as_allocation(bins):
+    """Balls in bins whose modes are orthogonal and of one length (C = I) as what has the same pair, one round in so many; others as they are."""
+    gram = bins.gram()
+    if exact.kind(gram) != "independent":
+        return bins
+    return RandomAllocation(float(bins.noise_multiplier / math.sqrt(gram.max())), len(gram), 1)
+
+
 def _mechanism(mechanism, relation, group_size):
     """The tree of a mechanism's event."""
+    mechanism = _as_allocation(mechanism) if isinstance(mechanism, BallsInBins) else mechanism
     if isinstance(mechanism, Composed):
         return {"class_name": "ComposedDpEvent", "events": [_mechanism(phase, relation, group_size) for phase in mechanism.phases]}
+    if isinstance(mechanism, RandomAllocation):
+        return {"class_name": "RandomAllocation", **dataclasses.asdict(mechanism)}
     if getattr(mechanism, "inserted", None) is not None or getattr(mechanism, "deleted", None) is not None:
         raise ValueError("what must be for the neighbours of the ledger: leave inserted and deleted out")
     adjacency = getattr(mechanism, "adjacency", "add-remove")

@@ -34,6 +34,9 @@ REFUSED = {
 }
 
 
+_OF_MECHANISMS = ("RandomAllocation",)
+
+
 class RefusedEvent(ValueError):
     """An event, `event`, about which nothing can be proved here; the message says why."""
 
@@ -143,7 +146,7 @@ class _Walk:
             raise TypeError(f"event must be a DpEvent of dp_accounting; got {event!r}")
         if name in REFUSED:
             raise RefusedEvent(event, REFUSED[name])
-        visit = getattr(self, name, None) if name.endswith("DpEvent") else None
+        visit = getattr(self, name, None) if name.endswith("DpEvent") or name in _OF_MECHANISMS else None
         if visit is None:
             raise RefusedEvent(event, "its class is not known here")
         return {item: count for item, count in visit(event).items() if count}
@@ -252,6 +255,20 @@ class _Walk:
         if kind == "poisson" and count == 1 and not others:
             return {item(*law): 1}
         raise RefusedEvent(event, "what is sampled must be Gaussians on the same sample, or one round of them on a Poisson sample")
+
+    # ------------------------------------------------------------------ what a ledger stores of mechanisms without an event
+
+    def RandomAllocation(self, event):
+        if self.relation == "substitution":
+            raise RefusedEvent(event, "its pair is one of adding, removing and zeroing out")
+        self._one_record(event)
+        rounds = check.whole("rounds", event.rounds, at_least=1)
+        participations = check.whole("participations", event.participations, at_least=1, at_most=rounds)
+        epochs = check.whole("epochs", event.epochs, at_least=1)
+        noise = check.noise_multiplier(event.noise_multiplier)
+        if participations == rounds:
+            return {("gaussian", noise): rounds * epochs}
+        return {("allocation", rounds, participations, epochs, noise): 1}
 
     # ------------------------------------------------------------------ Rényi curves
 

@@ -63,7 +63,8 @@ class Ledger:
 
         what : a mechanism, whose group size is 1 or that of the ledger; a `DpEvent` of dp_accounting; or what was measured
             elsewhere, {"epsilon": ..., "delta": ...} or {"rho": ...}, for the relation and group size of the ledger. (epsilon, delta) of a
-            `BallsInBins`, a `MatrixMechanism` or a `RandomAllocation` is entered so; a Certificate's failure probability belongs to its delta.
+            `MatrixMechanism`, a `MinSeparation` or a `BallsInBins` with correlated noise is entered so; a Certificate's failure
+            probability belongs to its delta. `BallsInBins` with C = I is entered as `RandomAllocation` of one round [A-25].
         count : how many times, >= 1. name, date : a word, and "YYYY-MM-DD" or a date, for the reader.
         sample : a label. Releases with one label saw the *same* sample of records in each of their rounds: their Gaussians are one
             Gaussian before the sampling [M-0a], which costs more than samples of their own. They need the same sampling, and as many rounds.

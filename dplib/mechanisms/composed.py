@@ -12,22 +12,24 @@ from .._base.validate import Direction
 from ..results import Bracket, UpperBound, _says_adjacency
 from .balls_in_bins import BallsInBins
 from .dpsgd import LastIterate, PoissonDPSGD, _dp_event, _Mechanism
+from .random_allocation import RandomAllocation
 
 _EITHER = "add-remove or zero-out"
+_BY_LAWS = (BallsInBins, RandomAllocation)  # known by a law above and a law below
 
 
 @dataclass(frozen=True)
 class Composed(_Mechanism):
     """The phases of a run: see `compose`."""
 
-    phases: tuple[_Mechanism | BallsInBins, ...]
+    phases: tuple[_Mechanism | BallsInBins | RandomAllocation, ...]
 
     def composition(self) -> list[tuple[accounting.Pair, int]]:
-        """Pairs that dominate the phases, as a list of (pair, rounds); a phase of balls in bins is one round."""
+        """Pairs that dominate the phases, as a list of (pair, rounds); a phase of balls in bins is one round, one of random allocation a round for each block."""
         return self._laws()[0]
 
     def _laws(self):
-        """(pairs above the phases, pairs below them): the same where there are no bins."""
+        """(pairs above the phases, pairs below them): the same where there are neither bins nor random allocation."""
         laws = [_laws_of(phase) for phase in self.phases]
         return tuple([part for one in laws for part in one[end]] for end in (0, 1))
 
@@ -35,7 +37,7 @@ class Composed(_Mechanism):
     def delta(
         self, epsilon: float, direction: Direction = "both", method: accounting.Method = "auto"
     ) -> Bracket | UpperBound:
-        """As every mechanism's; with a phase of balls in bins both ends are those of laws above and below it, "auto" or "lattice" [A-25]."""
+        """As every mechanism's; with a phase of balls in bins or random allocation both ends are those of laws above and below it, "auto" or "lattice" [A-25]."""
         return self._ask(accounting.delta, epsilon, direction, method)
 
     @_says_adjacency
@@ -63,23 +65,26 @@ class Composed(_Mechanism):
         return known[0]._facing(direction) if known else check.direction(direction)  # of all of them
 
     def event(self) -> Any:
-        """The run as a `DpEvent` of dp_accounting. Raises ImportError without that package, TypeError where a phase is balls in bins."""
-        known = [phase for phase in self.phases if not isinstance(phase, BallsInBins)]
-        if len(known) < len(self.phases):
-            raise TypeError("a phase of balls in bins is no event of dp_accounting")
-        return _dp_event().ComposedDpEvent([phase.event() for phase in known])
+        """The run as a `DpEvent` of dp_accounting. Raises ImportError without that package, TypeError where a phase is balls in bins or random allocation."""
+        events = []
+        for phase in self.phases:
+            if isinstance(phase, _BY_LAWS):
+                raise TypeError(f"a phase of {type(phase).__name__} is no event of dp_accounting")
+            events.append(phase.event())
+        return _dp_event().ComposedDpEvent(events)
 
 
 def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
     """One mechanism for a run of several phases, whose samples are fresh and independent.
 
-    mechanisms : at least one `PoissonDPSGD`, `FixedBatchDPSGD`, `TruncatedPoissonDPSGD`, `LastIterate`,
+    mechanisms : at least one `PoissonDPSGD`, `FixedBatchDPSGD`, `TruncatedPoissonDPSGD`, `LastIterate`, `RandomAllocation`,
         `BallsInBins` with an exact accountant (C = I, or one batch), or what `compose` returned, all for the same
         adjacency: the records that differ are the same in every phase. Each later phase may depend on what the earlier
         ones released. Its answers, direction by direction, are those of its phases' pairs together [M-0a].
-    Raises TypeError for anything that has no pair for each round (a `MatrixMechanism`, a `RandomAllocation`), ValueError for an
+    Raises TypeError for anything that has no pair for each round (a `MatrixMechanism`), ValueError for an
     empty list, different adjacencies, groups of different kinds, or bins that only sampling accounts for.
-    Cost: as for `accounting.delta`; seconds for the first question about bins, whose brackets are 0.1 to 1% wide.
+    Cost: as for `accounting.delta`; seconds for the first question about bins, whose brackets are 0.1 to 1% wide, or about random
+    allocation with k > 1, whose upper end is by blocks [A-26] and whose lower end may be far below.
 
     >>> import dplib
     >>> warm_up = dplib.PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.001, steps=500)
@@ -98,7 +103,7 @@ def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
     if not phases:
         raise ValueError("mechanisms must not be empty")
     for phase in phases:
-        if not isinstance(phase, (_Mechanism, BallsInBins)):
+        if not isinstance(phase, (_Mechanism, *_BY_LAWS)):
             raise TypeError(f"mechanisms must have a pair for every round, as DP-SGD has; got {phase!r}")
     relations = {relation for phase in phases for relation in _relations(phase)}
     # What holds for absent records and zeroed ones alike goes with either.
@@ -112,15 +117,16 @@ def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
 
 
 def _laws_of(phase):
-    if isinstance(phase, (Composed, BallsInBins)):
+    if isinstance(phase, (Composed, *_BY_LAWS)):
         return phase._laws()
     parts = phase.composition()
     return parts, parts
 
 
 def _relations(phase):
-    if isinstance(phase, BallsInBins):
-        phase._exact_kind()
+    if isinstance(phase, _BY_LAWS):
+        if isinstance(phase, BallsInBins):
+            phase._exact_kind()
         return [(_EITHER, 1, 0)]
     if isinstance(phase, Composed):
         return [relation for inner in phase.phases for relation in _relations(inner)]

@@ -161,6 +161,11 @@ class RandomAllocation:
                 raise
             return None
 
+    def _laws(self):
+        """([(pair above, how many)], [(pair below, how many)]) of all epochs, to compose with other phases."""
+        above = blocks.pairs_above(self._scheme)
+        return above, above if self.participations == self.rounds else blocks.pairs_below(self._scheme)
+
     def _problem(self, ask):
         rounds, participations, epochs, noise = self._scheme
         norm = math.sqrt(participations * epochs) / noise

@@ -15,12 +15,15 @@ from dplib import (
     LastIterate,
     Ledger,
     MatrixMechanism,
+    MinSeparation,
     NoBracketError,
     PoissonDPSGD,
+    RandomAllocation,
     TruncatedPoissonDPSGD,
     accounting,
     compose,
     events,
+    gaussian,
     matrices,
 )
 from dplib.results import Bracket, UpperBound
@@ -91,10 +94,37 @@ def test_the_same_sample():
     assert len(same) == 3
 
 
+def test_bins_and_random_allocation_are_phases(tmp_path):
+    """[A-25] What a ledger says of them is what `compose` says, also after it was saved, and with a release of another kind."""
+    bins, allocation = BallsInBins(matrices.identity(32), 2.0, 16, 2), RandomAllocation(1.0, 12, 2)
+    for relation in ("add/remove", "zero-out"):
+        full = Ledger(relation)
+        full.add(bins, name="bins")
+        full.add(compose([allocation, PoissonDPSGD(1.0, 0.1, 20)]))
+        expected = compose([bins, allocation, PoissonDPSGD(1.0, 0.1, 20)]).epsilon(1e-6)
+        spent = full.spent(1e-6)
+        assert (spent.lower, spent.upper) == pytest.approx((expected.lower, expected.upper), rel=1e-6)
+        assert "RandomAllocation  bins" in str(full)
+        full.save(tmp_path / "ledger.json")
+        assert Ledger.load(tmp_path / "ledger.json").spent(1e-6) == spent
+    full.add({"epsilon": 0.1, "delta": 1e-8})
+    assert spent.upper + 0.1 < full.spent(1e-6).upper < spent.upper + 0.12
+    full.add({"rho": 0.001})
+    with pytest.raises(NoBracketError, match="no Rényi curve here"):
+        full.spent(1e-6)
+    known = Ledger()
+    known.add(RandomAllocation(4.0, 16, 16, 3))
+    assert gaussian.epsilon(math.sqrt(48) / 4, 1e-6) in known.spent(1e-6)
+    for refused, reason in ((Ledger("substitution"), "zeroing out"), (Ledger(group_size=2), "not a group of 2")):
+        with pytest.raises(ValueError, match=reason):
+            refused.add(allocation)
+
+
 def test_what_does_not_compose_is_refused():
     encoder = matrices.identity(4)
     full = Ledger()
-    for mechanism in (BallsInBins(encoder, 1.0, 2, 2), MatrixMechanism(encoder, 1.0, 0.1)):
+    correlated = BallsInBins(matrices.optimal_counting(8, bands=4), 1.0, 4, 2)
+    for mechanism in (correlated, MatrixMechanism(encoder, 1.0, 0.1), MinSeparation(encoder, 1.0, 0.1, 1)):
         with pytest.raises(ValueError, match=f"a {type(mechanism).__name__} is accounted for as a whole. Enter its guarantee"):
             full.add(mechanism)
     with pytest.raises(ValueError, match="count must be 1 for a LastIterate"):

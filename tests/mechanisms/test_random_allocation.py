@@ -173,20 +173,6 @@ def test_the_published_size_of_the_bound():
 # --- laws of blocks -----------------------------------------------------------------------------------------
 
 
-def curve_of(law, epsilon):
-    return law.infinite + float(law.masses @ np.maximum(-np.expm1(epsilon - law.losses), 0.0))
-
-
-@pytest.mark.parametrize("side", ["remove", "add"])
-@pytest.mark.parametrize("size, noise", [(1, 0.7), (2, 1.0), (8, 0.8)])
-def test_laws_lie_above_the_curve_everywhere(size, noise, side):
-    law = allocation_blocks.Law(size, noise, side, 1e-9)
-    assert 1 <= law.masses.sum() + law.infinite < 1 + 1e-3 and law.infinite <= 1.1e-9
-    for epsilon in (-3.0, -1.0, -0.2, 0.0, 0.013, 0.3, 1.0, 1.9):
-        true = allocation_blocks._curve(size, noise, epsilon, side)
-        assert true * (1 - 1e-4) <= curve_of(law, epsilon) < 1.02 * true + 1e-9
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.01, 10), st.floats(0.0, 1.0)), min_size=1, max_size=8))
 def test_the_hull_is_below_the_points_and_convex(points):
@@ -361,12 +347,36 @@ def test_what_cannot_be_sampled_is_refused():
         RandomAllocation(60.0, 1500, 800).delta(1.0, method="estimate")
 
 
-def test_other_rooms_take_it_or_say_why_not():
+def test_among_other_phases():
+    """A draw of all losses lies between the ends that blocks and subsets give, and one phase alone is as the mechanism says."""
+    rounds, participations, epochs, sigma, steps, q, epsilon = 12, 2, 2, 1.5, 20, 0.1, 1.5
+    mechanism = RandomAllocation(sigma, rounds, participations, epochs)
+    rng, draws, losses = np.random.default_rng(0), 200_000, 0.0
+    for _ in range(epochs):
+        taken = rng.permuted(np.tile(np.arange(rounds), (draws, 1)), axis=1)[:, :participations]
+        u = rng.standard_normal((draws, rounds))
+        np.put_along_axis(u, taken, np.take_along_axis(u, taken, 1) + 1 / sigma, 1)
+        w = np.exp(u / sigma - 1 / (2 * sigma**2))
+        losses = losses + np.log((w.sum(1) ** 2 - (w**2).sum(1)) / 2 / math.comb(rounds, participations))
+    u = rng.standard_normal((draws, steps)) + (rng.random((draws, steps)) < q) / sigma
+    losses = losses + np.log1p(q * np.expm1(u / sigma - 1 / (2 * sigma**2))).sum(1)
+    counts = -np.expm1(np.minimum(epsilon - losses, 0.0))
+    room = 4 * counts.std() / math.sqrt(draws)
+    found = dplib.compose([mechanism, dplib.PoissonDPSGD(sigma, q, steps)]).delta(epsilon, "remove")
+    assert found.lower - room < counts.mean() < found.upper + room and found.lower > 0.2 * counts.mean() > 0.1 * found.upper
+    alone, itself = dplib.compose([mechanism]).delta(epsilon, "remove"), mechanism.delta(epsilon, "remove")
+    assert alone.upper == pytest.approx(itself.upper, rel=1e-12) and alone.lower < mechanism.delta(epsilon, "remove", "estimate").value
+    with pytest.raises(TypeError, match="a phase of RandomAllocation is no event"):
+        dplib.compose([mechanism]).event()
+
+
+def test_known_rounds_among_other_phases():
+    found = dplib.compose([RandomAllocation(4.0, 6, 6, 3), RandomAllocation(2.0, 5, 5)]).epsilon(1e-6)
+    assert found.upper == pytest.approx(dplib.gaussian.epsilon(math.sqrt(18 / 16 + 5 / 4), 1e-6), rel=1e-9)
+
+
+def test_other_rooms_say_why_not():
     mechanism = RandomAllocation(1.0, 8, 2)
-    with pytest.raises(TypeError, match="RandomAllocation"):
-        dplib.compose([mechanism])
-    with pytest.raises(ValueError, match="RandomAllocation is accounted for as a whole"):
-        dplib.Ledger("zero-out").add(mechanism)
     with pytest.raises(ValueError, match="method must be 'auto' for a RandomAllocation"):
         dplib.calibrate(mechanism, epsilon=1.0, delta=1e-5, method="renyi")
 

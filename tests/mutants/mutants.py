@@ -121,7 +121,7 @@ DANGEROUS = [
     Mutant("pieces: remove alone of zeroed records", "mixtures/disjoint_union", "DisjointUnion.remove_is_larger", {"Call all": "True"}, _of("test_pieces.py", "test_directions")),
     Mutant("pieces: batches of a fixed size without displacement", "mixtures/disjoint_union", "replaced_in_batch", {"Constant 2.0#2": "1.0"}, _of("test_displacing_statements.py", "test_one_round_attains_the_folded_pair")),
     # Bins among other phases.
-    Mutant("phases: masses above not given back", "balls_in_bins/loss_laws", "law_above", {"BinOp Mult#3": "0.99 * _.left"}, _of("test_phases_of_bins.py", "test_laws_lie_above_and_below_the_curve")),
+    Mutant("phases: masses above not given back", "balls_in_bins/loss_laws", "_above", {"BinOp Mult#3": "0.99 * _.left"}, _of("test_phases_of_bins.py", "test_laws_lie_above_and_below_the_curve")),
     Mutant("phases: the lower law above", "mechanisms/composed", "Composed._laws", {"Tuple": "(0, 0)"}, _of("test_phases_of_bins.py", "test_limits", "test_two_bins_and_a_gaussian_by_quadrature")),
     # Near delta = 1.
     Mutant("miss: a Gaussian by the digits of delta", "gaussian", "epsilon", {"Compare Gt": "False"}, _NEAR_ONE),
