@@ -35,6 +35,7 @@ _LARGEST_STEP = 300.0  # of the Chernoff law: (1 + c) h
 _LARGEST_TILT = 1e6
 _LOG_SMALLEST = -745.0  # log of the smallest float
 LOG_CERTAIN = -14.0  # log of a 1 - delta that is no practical one
+_ALMOST = 0.999  # a lower end of delta that needs no better upper one than 1
 _SMALL = -60.0  # log of a delta that needs no better bound
 _STEEP = 100.0  # the largest shift with which Renyi orders are searched for a better bound
 _TERMS = 1_000_000  # cells times components held at once
@@ -58,25 +59,37 @@ def at_a_glance(parts, epsilon, direction, rough):
 
 def bracket(parts, epsilon, direction):
     """The bracket where no accountant closes: Chernoff's bound above, and below 0 or what is within a rounding of 1."""
-    upper = outward_exp(-math.inf, log_upper(parts, epsilon, direction))[1]
-    miss = log_miss(parts, epsilon, direction) if upper > 0.5 else 0.0
+    log_found = log_upper(parts, epsilon, direction, quick=True)
+    miss = log_miss(parts, epsilon, direction) if log_found > math.log(0.5) else 0.0
     lower = max(math.nextafter(-math.expm1(miss), 0.0), 0.0)
+    if lower < _ALMOST:
+        log_found = _searched(parts, epsilon, direction, log_found)
+    upper = outward_exp(-math.inf, log_found)[1]
     return Bracket(min(lower, upper), upper, "Chernoff")
 
 
 def log_upper(parts, epsilon, direction, *, quick=False):
     """Upper bound of log delta(epsilon), at most 0: the smallest of Chernoff's with a cut, and of Renyi's."""
-    bounds, steep = [0.0], _is_steep(parts)
-    # The search over Renyi orders takes longest, and helps where neither of the others does.
-    for bound in _of(parts, _chernoff, renyi_log_delta) if quick else _of(parts, _chernoff, renyi_log_delta, _renyi_delta):
-        try:
-            with inside_floats():
-                bounds.append(bound(parts, epsilon, direction))
-        except (NoBracketError, ValueError):
-            pass
-        if min(bounds) < (0.0 if steep else _SMALL):
-            break
-    return min(bounds)
+    found = 0.0
+    for bound in _of(parts, _chernoff, renyi_log_delta):
+        found = _smaller(found, bound, parts, epsilon, direction)
+    return found if quick else _searched(parts, epsilon, direction, found)
+
+
+def _searched(parts, epsilon, direction, found):
+    """`found`, or the bound of the best Renyi order: the search takes longest, and helps where neither of the others does."""
+    return found if in_pieces(parts) else _smaller(found, _renyi_delta, parts, epsilon, direction)
+
+
+def _smaller(found, bound, parts, epsilon, direction):
+    """`found`, or a bound where `found` is not small and it is smaller."""
+    if found < (0.0 if _is_steep(parts) else _SMALL):
+        return found
+    try:
+        with inside_floats():
+            return min(found, bound(parts, epsilon, direction))
+    except (NoBracketError, ValueError):
+        return found
 
 
 def _is_steep(parts):
