@@ -180,6 +180,39 @@ def image_problems(notebook):
     return problems
 
 
+FOLDED, FORMULA, LINK = re.compile(r"<details.*?</details>", re.DOTALL), re.compile(r"\$\$.*?\$\$|\$[^$]*\$", re.DOTALL), re.compile(r"\]\([^)]*\)")
+MOST_WORDS = 3000
+OPENED_BY = ("**Reading time**", "**The question.**", "**The answer.**")
+
+
+def words(notebook):
+    """How many words a reader meets who unfolds nothing; a formula is one."""
+    text = "\n\n".join(tools.source(cell) for cell in tools.markdown_cells(notebook))
+    return len(re.findall(r"\b[^\W_][\w'’.-]*", LINK.sub("]", FORMULA.sub(" x ", FOLDED.sub(" ", text)))))
+
+
+def lesson_problems(notebook):
+    """A lesson opens with question, answer in numbers and picture, is short, and folds its checks and the code of its figures."""
+    problems, cells = [], notebook["cells"]
+    opening = tools.source(cells[0])
+    problems += [f"the first cell has no {part}" for part in OPENED_BY if part not in opening]
+    if not re.search(r"\*\*Reading time\*\* \d+ min; \d+ to skim, \d+ to work through", opening):
+        problems.append("the reading time has no 'N min; N to skim, N to work through'")
+    if not any("figure" in cell["metadata"].get("mystnb", {}) for cell in cells[:5]):
+        problems.append("none of the first five cells is a figure")
+    numbers = [tools.output_text(output) for cell in cells[:3] for output in cell.get("outputs", [])]
+    if not re.search(r"\d", " ".join(numbers)):
+        problems.append("no cell before the picture computes the answer's numbers")
+    if "**You need**" not in " ".join(tools.source(cell) for cell in cells[:7]):
+        problems.append("what a reader needs is not said at the start")
+    if (count := words(notebook)) > MOST_WORDS:
+        problems.append(f"{count} words, more than {MOST_WORDS}; the depth belongs into a companion")
+    for before, cell in zip(cells, cells[1:]):
+        if "hide-cell" in cell["metadata"].get("tags", []) and before["cell_type"] == "markdown" and "**Checked.**" not in tools.source(before):
+            problems.append(f"a folded check without a line that says what was checked: {tools.source(cell)[:60]!r}")
+    return problems
+
+
 def figure_names(notebook):
     """The names of the figures with a caption, which are their addresses in the book."""
     shown = (cell["metadata"].get("mystnb", {}) for cell in tools.code_cells(notebook))

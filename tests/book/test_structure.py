@@ -18,6 +18,28 @@ def test_notebook(path, check):
     assert not problems, "\n".join(problems)
 
 
+def lessons():
+    """The notebooks of the parts that are lessons; of the rest some are long, or have no one question."""
+    parts = yaml.safe_load((tools.ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    files = [chapter["file"] for part in parts if part["caption"] in ("Core", "Correlated noise") for chapter in part["chapters"]]
+    return [tools.ROOT / f"{name}.ipynb" for name in files if name.startswith("notebooks/")]
+
+
+@pytest.mark.parametrize("path", lessons(), ids=lambda path: path.stem)
+def test_lesson(path):
+    problems = notebook_checks.lesson_problems(tools.read(path))
+    assert not problems, "\n".join(problems)
+
+
+def test_a_lesson_in_disorder_is_noticed():
+    path = lessons()[3]
+    for number, what in ((0, "the first cell has no"), (3, "none of the first five cells"), (2, "computes the answer")):
+        notebook = tools.read(path)
+        notebook["cells"][number] = {"cell_type": "markdown", "metadata": {}, "source": "word " * 3000}
+        problems = "\n".join(notebook_checks.lesson_problems(notebook))
+        assert what in problems and "more than 3000" in problems
+
+
 @pytest.mark.parametrize("check", [name for name in notebook_checks.CHECKS if name != "header"])
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_solutions(path, check):
