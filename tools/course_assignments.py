@@ -33,20 +33,6 @@ Hand them out. What comes back goes to {folder}/submitted/STUDENT/NAME/NAME.ipyn
 """
 
 
-def _marked(cell, name, source=None, *, solution=False, points=None):
-    """A cell with nbgrader's metadata; cells that students do not edit are restored before grading."""
-    about = {"grade": points is not None, "solution": solution, "locked": not solution, "task": False}
-    about |= {"schema_version": 3, "grade_id": name} | ({} if points is None else {"points": points})
-    tags = [tag for tag in cell["metadata"].get("tags", []) if tag not in course.ROLES]
-    result = {
-        "cell_type": cell["cell_type"],
-        "id": cell["id"],
-        "metadata": {"nbgrader": about} | ({"tags": tags} if tags else {}),
-        "source": tools.source(cell) if source is None else source,
-    }
-    return result | ({"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {})
-
-
 def graded_check(exercise):
     """The check that students see, followed by the tests that they do not see."""
     hidden = [f'assert course.passes("{exercise.identifier}", {exercise.answer})']
@@ -57,12 +43,12 @@ def graded_check(exercise):
 
 def source_notebook(solutions):
     """nbgrader's source: solutions between its markers, checks as tests with points."""
-    cells = [_marked(cell, f"head-{number}") for number, cell in enumerate(solutions.head, start=1)]
+    cells = [course.marked(cell, f"head-{number}") for number, cell in enumerate(solutions.head, start=1)]
     for exercise in solutions.exercises:
         name = exercise.identifier
-        cells.append(_marked(exercise.statement, f"{name}-statement"))
-        cells.append(_marked(exercise.solution, name, solution=True))
-        cells.append(_marked(exercise.check, f"{name}-check", graded_check(exercise), points=exercise.rules["points"]))
+        cells.append(course.marked(exercise.statement, f"{name}-statement"))
+        cells.append(course.marked(exercise.solution, name, solution=True))
+        cells.append(course.marked(exercise.check, f"{name}-check", graded_check(exercise), points=exercise.rules["points"]))
     metadata = {"kernelspec": tools.KERNEL, "language_info": tools.LANGUAGE}
     return nbformat.from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
 

@@ -242,29 +242,30 @@ def stub_source(exercise):
 
 
 def student_notebook(solutions):
-    """The notebook for readers: statements, stubs and checks; no solution, no output."""
-    cells = [_copy(cell) for cell in solutions.head]
+    """The notebook for readers: statements, stubs and checks; no solution, no output. What comes back can be handed to nbgrader."""
+    cells = [marked(cell, f"head-{number}") for number, cell in enumerate(solutions.head, start=1)]
     cells[0]["source"] = tools.source(cells[0]).rstrip() + "\n\n" + HOW_TO
     for exercise in solutions.exercises:
-        cells.append(_copy(exercise.statement))
-        cells.append(_copy(exercise.solution, stub_source(exercise)))
-        cells.append(_copy(exercise.check))
+        name = exercise.identifier
+        cells.append(marked(exercise.statement, f"{name}-statement"))
+        cells.append(marked(exercise.solution, name, stub_source(exercise), solution=True))
+        cells.append(marked(exercise.check, f"{name}-check", points=exercise.rules["points"]))
     metadata = {"kernelspec": tools.KERNEL, "language_info": tools.LANGUAGE}
     return nbformat.from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
 
 
-def _copy(cell, source=None):
-    """A cell without outputs; of its metadata only the tags that hide the set-up."""
+def marked(cell, name, source=None, *, solution=False, points=None):
+    """A cell without outputs, with the marks by which nbgrader knows it; cells that students do not edit are restored before grading."""
+    about = {"grade": points is not None, "solution": solution, "locked": not solution, "task": False}
+    about |= {"schema_version": 3, "grade_id": name} | ({} if points is None else {"points": points})
     tags = [tag for tag in _tags(cell) if tag not in ROLES]
     result = {
         "cell_type": cell["cell_type"],
         "id": cell["id"],
-        "metadata": {"tags": tags} if tags else {},
+        "metadata": {"nbgrader": about} | ({"tags": tags} if tags else {}),
         "source": tools.source(cell) if source is None else source,
     }
-    if cell["cell_type"] == "code":
-        result |= {"outputs": [], "execution_count": None}
-    return result
+    return result | ({"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {})
 
 
 def fingerprint(solutions):

@@ -31,7 +31,7 @@ def listing(all_solutions, root):
         parts += [
             f"### {title}",
             "",
-            f"[Open in Colab]({COLAB}{url.removeprefix('https://github.com/')}/{where}) · "
+            f"[In the page](../notebooks/exercises/{stem}.ipynb) · [open in Colab]({COLAB}{url.removeprefix('https://github.com/')}/{where}) · "
             f"[on GitHub]({url}/{where}) · {{download}}`download <../notebooks/exercises/{stem}.ipynb>` · "
             f"[the chapter](../notebooks/{stem}.ipynb) · {points} points · about {minutes} min",
             "",

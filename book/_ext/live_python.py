@@ -1,4 +1,4 @@
-"""The chapters whose cells run in the page: which they are, and the scripts that they get.
+"""The chapters and exercises whose cells run in the page: which they are, and the scripts that they get.
 
 Python itself is no part of the build (`make live` adds it); without it the button says what is missing. A chapter that
 needs a package which Python in the page does not have gets no button.
@@ -12,7 +12,7 @@ from pathlib import Path
 # What the page's Python lacks; a chapter whose code names one of these runs in a kernel alone.
 LACKING = re.compile(r"^\s*(?:from|import) (?:jax|dp_accounting|PLD_accounting|opacus|sympy)\b|^from dplib import .*\btraining\b", re.MULTILINE)
 SCRIPTS = ("python.js", "cells.js")
-LESSON = re.compile(r"notebooks/\d\d_\w+")
+LESSON = re.compile(r"notebooks/(?:exercises/)?\d\d_\w+")
 
 
 def code_of(notebook):

@@ -1,4 +1,4 @@
-/* The cells of a chapter, to be changed and run in the page. They speak to Python through python.js alone. */
+/* The cells of a chapter or of its exercises, to be changed and run in the page. They speak to Python through python.js alone. */
 (function (root) {
   "use strict";
 
@@ -19,25 +19,33 @@
     return found;
   }
 
-  /** What a reader has written, kept by the browser where it allows that. */
-  const kept = {
-    name: `page-cells:${root.location.pathname}`,
+  /** Something of this page that the browser keeps, where it allows that. */
+  class Kept {
+    constructor(what) {
+      this.name = `page-${what}:${root.location.pathname}`;
+    }
+
     read() {
       try {
         return JSON.parse(root.localStorage.getItem(this.name)) || {};
       } catch {
         return {};
       }
-    },
-    write(texts) {
+    }
+
+    write(found) {
       try {
-        if (Object.keys(texts).length) root.localStorage.setItem(this.name, JSON.stringify(texts));
+        if (Object.keys(found).length) root.localStorage.setItem(this.name, JSON.stringify(found));
         else root.localStorage.removeItem(this.name);
       } catch {
-        // not allowed here: the text lasts as long as the page
+        // not allowed here: it lasts as long as the page
       }
-    },
-  };
+    }
+  }
+
+  const kept = new Kept("cells"); // {number of a cell: {was, now}}: what a reader has written
+  const solved = new Kept("solved"); // {name of an exercise: true}
+  const CHECK = /^course\.check\("([\w-]+)"/m;
 
   class Cell {
     constructor(page, place, box) {
@@ -46,6 +54,7 @@
       this.box = box;
       this.pre = box.querySelector(".cell_input .highlight");
       this.original = box.querySelector(".cell_input pre").textContent.replace(/\n$/, "");
+      this.exercise = (CHECK.exec(this.original) || [])[1]; // the name of the exercise that this cell checks
       this.hasRun = false;
     }
 
@@ -63,9 +72,9 @@
       this.pre.hidden = true;
       this.pre.after(this.area);
       this.mark = make("span", { class: "page-mark", role: "status" });
-      const run = make("button", { type: "button", click: () => this.page.run([this]) }, "Run");
+      const run = make("button", { type: "button", click: () => this.page.run([this]) }, this.exercise ? "Check" : "Run");
       const upTo = make("button", { type: "button", click: () => this.page.runTo(this) }, "Run to here");
-      run.setAttribute("aria-label", `Run cell ${this.number}`);
+      run.setAttribute("aria-label", this.exercise ? `Check ${this.exercise}` : `Run cell ${this.number}`);
       upTo.setAttribute("aria-label", `Run to cell ${this.number}`);
       this.tools = make("div", { class: "page-tools" }, run, upTo, this.mark);
       this.output = make("div", { class: "page-output" });
@@ -128,6 +137,7 @@
       const { failed, memory } = await python.run(this.area.value, `<cell ${this.number}>`, (output) => this.show(output));
       this.hasRun = true;
       this.set(this.failed || failed ? "failed" : "done");
+      if (this.exercise) this.page.judged(this.exercise, this.output.textContent.includes(`${this.exercise}: correct.`));
       return memory;
     }
 
@@ -155,7 +165,14 @@
       this.reset = make("button", { type: "button", click: () => this.restore() }, "Reset");
       for (const button of [this.all, this.stop, this.reset]) button.hidden = true;
       this.stop.disabled = true;
-      this.bar = make("div", { class: "page-python", role: "group", "aria-label": "Python in this page" }, this.begin, this.all, this.stop, this.reset, this.progress, this.status);
+      this.bar = make("div", { class: "page-python", role: "group", "aria-label": "Python in this page" }, this.begin, this.all, this.stop, this.reset);
+      this.exercises = this.cells.map((cell) => cell.exercise).filter(Boolean);
+      if (this.exercises.length) {
+        this.score = make("span", { class: "page-score", role: "status" });
+        this.bar.append(make("button", { type: "button", click: () => this.download() }, "Save as a notebook"), this.score);
+        this.count();
+      }
+      this.bar.append(this.progress, this.status);
       const changed = Object.keys(kept.read()).length;
       if (changed) this.say(`You have changed ${changed === 1 ? "a cell" : `${changed} cells`} here before; the text is kept.`);
     }
@@ -207,6 +224,45 @@
       kept.write(texts);
     }
 
+    /** What the reader has answered, as the notebook behind this page: to go on elsewhere, or to hand in. */
+    async notebook() {
+      const source = new URL(`../_sources/${root.location.pathname.replace(/^.*\/(notebooks\/.*)\.html$/, "$1")}.ipynb`, new URL("../", here));
+      const answer = await fetch(source);
+      if (!answer.ok) throw new Error(`${source} is not there`);
+      const found = await answer.json();
+      const shown = found.cells.filter((cell) => cell.cell_type === "code" && !(cell.metadata.tags || []).includes("remove-cell"));
+      const texts = kept.read();
+      for (const [place, cell] of this.cells.entries()) {
+        const text = texts[cell.number];
+        if (text && text.was === cell.original) shown[place].source = text.now;
+      }
+      return found;
+    }
+
+    async download() {
+      try {
+        const text = JSON.stringify(await this.notebook(), null, 1);
+        const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: "application/json" })), download: root.location.pathname.replace(/^.*\/(.*)\.html$/, "$1.ipynb") });
+        link.click();
+        URL.revokeObjectURL(link.href);
+      } catch {
+        this.say("The notebook could not be read; a page opened from the disk may not read its own files. Open the book from an address.");
+      }
+    }
+
+    judged(exercise, right) {
+      const found = solved.read();
+      if (right) found[exercise] = true;
+      else delete found[exercise];
+      solved.write(found);
+      this.count();
+    }
+
+    count() {
+      const found = solved.read();
+      this.score.textContent = `Solved: ${this.exercises.filter((name) => found[name]).length} of ${this.exercises.length}`;
+    }
+
     runTo(last) {
       const first = this.cells.findIndex((cell) => !cell.hasRun || cell.state !== "done");
       return this.run(this.cells.slice(Math.min(first < 0 ? 0 : first, last.number - 1), last.number));
@@ -256,7 +312,11 @@
       this.interrupt();
       for (const cell of this.cells) cell.restore();
       kept.write({});
-      this.say("The chapter is as it was printed; Python starts anew with the next cell.");
+      if (this.exercises.length) {
+        solved.write({});
+        this.count();
+      }
+      this.say("The page is as it was printed; Python starts anew with the next cell.");
     }
   }
 

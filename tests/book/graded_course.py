@@ -1,9 +1,9 @@
-"""Run by .venv-course: three submissions of one chapter through nbgrader; prints what each was given.
+"""Run by .venv-course: four submissions of one chapter through nbgrader; prints what each was given.
 
     .venv-course/bin/python tests/book/graded_course.py STEM FOLDER
 
 "right" holds the solutions, "wrong" the usual mistakes, "copied" right values but, in place of functions, tables
-of the results that the visible check asks for.
+of the results that the visible check asks for; "own" the solutions in the notebook that readers have.
 """
 
 import json
@@ -41,9 +41,10 @@ def copied(exercise):
 
 
 def submit(folder, solutions, student, answer):
-    """The released notebook with a student's work in its answer cells."""
+    """The released notebook, or that of readers, with a student's work in its answer cells."""
     name = solutions.path.stem
-    notebook = tools.read(folder / "release" / name / f"{name}.ipynb")
+    released = folder / "release" / name / f"{name}.ipynb"
+    notebook = tools.read(ROOT / "notebooks" / "exercises" / f"{name}.ipynb" if student == "own" else released)
     answers = {exercise.identifier: answer(exercise) for exercise in solutions.exercises}
     for cell in notebook["cells"]:
         identifier = cell["metadata"].get("nbgrader", {}).get("grade_id")
@@ -58,7 +59,7 @@ def main(stem, folder):
     solutions = course.load(ROOT, stem)
     course_assignments.make([solutions], folder)
     api, points = course_assignments.gradebook(folder), {}
-    for student, answer in {"right": right, "wrong": wrong, "copied": copied}.items():
+    for student, answer in {"right": right, "wrong": wrong, "copied": copied, "own": right}.items():
         submit(folder, solutions, student, answer)
         done = api.autograde(stem, student, create=True)
         assert done["success"], done["log"]

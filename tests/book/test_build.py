@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 def page_names():
     toc = yaml.safe_load((tools.ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    chapters = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
+    chapters = [entry["file"] for part in toc["parts"] for chapter in part["chapters"] for entry in (chapter, *chapter.get("sections", []))]
     return [f"{name}.html" for name in [toc["root"], *chapters]]
 
 

@@ -9,6 +9,7 @@ import re
 import shutil
 
 import browser_checks as checks
+import course
 import live
 import notebook_tools as tools
 import pytest
@@ -16,7 +17,7 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 LIVE = bool(os.environ.get("LIVE_PYTHON"))
 BUTTON = "Run in this page"
-CHAPTER = "notebooks/05_group_privacy.html"
+CHAPTER, EXERCISES = "notebooks/05_group_privacy.html", "notebooks/exercises/05_group_privacy.html"
 with_runtime = pytest.mark.skipif(not LIVE, reason="Python for the pages is tested by make live-test")
 
 
@@ -38,6 +39,33 @@ def test_chapters_that_a_page_can_run_have_the_button(html, monkeypatch):
     able = {path.stem for path in (tools.ROOT / "notebooks").glob("*.ipynb") if live_python.runs(path)}
     assert having == able and {"00_tour", "01_hockey_stick", "05_group_privacy", "18_which_accountant"} <= able
     assert not able & {"02_accounting", "07_renyi", "16_optimizing_the_encoder", "17_training"}
+    having = {path.stem for path in html.glob("notebooks/exercises/*.html") if "live/cells.js" in path.read_text(encoding="utf-8")}
+    able = {path.stem for path in (tools.ROOT / "notebooks" / "exercises").glob("[0-9]*.ipynb") if live_python.runs(path)}
+    assert having == able and {"01_hockey_stick", "05_group_privacy"} <= able
+
+
+def answered(page, texts):
+    """Put answers where the browser keeps them, as if they had been typed, and load the page anew."""
+    page.evaluate("texts => localStorage.setItem(`page-cells:${location.pathname}`, JSON.stringify(texts))", texts)
+    page.reload()
+
+
+def test_answers_are_saved_as_the_notebook_of_the_exercises(tab, html, address, tmp_path):
+    """What is saved is the notebook with nothing changed but the answers; tests/book/test_nbgrader.py grades that notebook."""
+    source = tools.read(tools.ROOT / "notebooks" / "exercises" / "05_group_privacy.ipynb")
+    checks.open_page(tab, f"{address}/{EXERCISES}")
+    stub = "answer_1 = None  # your code here"
+    place = [tools.source(cell) for cell in tools.code_cells(source)].index(stub) + 1
+    answered(tab, {place: {"was": stub, "now": "answer_1 = 0.8281, 0.3471"}, 2: {"was": "of another edition", "now": "lost"}})
+    tab.locator(".page-score", has_text="Solved: 0 of 6").wait_for()
+    with tab.expect_download() as download:
+        tab.get_by_role("button", name="Save as a notebook").click()
+    assert download.value.suggested_filename == "05_group_privacy.ipynb"
+    download.value.save_as(tmp_path / "saved.ipynb")
+    saved = tools.read(tmp_path / "saved.ipynb")
+    assert tools.source(tools.code_cells(saved)[place - 1]) == "answer_1 = 0.8281, 0.3471"
+    tools.code_cells(saved)[place - 1]["source"] = stub
+    assert saved == source
 
 
 def test_nothing_is_widened(html):
@@ -175,3 +203,34 @@ def test_a_change_marks_what_depends_on_it_and_survives_a_reload(tab, served):
     assert tab.locator("textarea.page-code").first.input_value() == "answer = 6 * 7"
     tab.get_by_role("button", name="Reset").click()
     assert tab.locator("textarea.page-code").first.input_value() != "answer = 6 * 7"
+
+
+@with_runtime
+@pytest.mark.parametrize("stem", ["01_hockey_stick", "05_group_privacy"])
+def test_exercises_are_answered_in_the_page(tab, served, stem):
+    """Usual mistakes get the hint that the notebook gives, right answers count and are remembered."""
+    solutions = course.load(tools.ROOT, stem)
+    opened(tab, served, f"exercises/{stem}")
+    codes = [tools.source(cell) for cell in tools.code_cells(tools.read(tools.ROOT / "notebooks" / "exercises" / f"{stem}.ipynb"))]
+    run(tab, codes[0], 1)
+    run(tab, codes[1], 2)
+    for exercise in solutions.exercises:
+        check = codes.index(tools.source(exercise.check)) + 1
+        right = tools.source(exercise.solution)
+        for mistake in exercise.mistakes[:1]:
+            wrong = f"{right}\n{tools.source(mistake)}\n{exercise.answer} = wrong_{exercise.number}"
+            run(tab, wrong, check - 1)
+            judged(tab, exercise, check)
+            assert mistake["metadata"]["course"]["mistake"] in tab.locator("div.cell").nth(check - 1).inner_text()
+        run(tab, right, check - 1)
+        judged(tab, exercise, check)
+        assert f"{exercise.identifier}: correct." in tab.locator("div.cell").nth(check - 1).inner_text()
+    total = len(solutions.exercises)
+    assert tab.locator(".page-score").inner_text() == f"Solved: {total} of {total}"
+    tab.reload()
+    assert tab.locator(".page-score").inner_text() == f"Solved: {total} of {total}"
+
+
+def judged(page, exercise, cell):
+    page.get_by_role("button", name=f"Check {exercise.identifier}", exact=True).click()
+    finish(page)
