@@ -25,7 +25,7 @@
     group: ["group size", true, (x) => x >= 1 && x <= 1000, "a whole number from 1 to 1000"],
     others: ["number of others", true, (x) => x >= 1 && x <= 1000, "a whole number from 1 to 1000"],
     largest: ["largest batch", true, (x) => x >= 1 && x <= 1e12, "a whole number, at least 1"],
-    parts: ["number k of rounds", true, (x) => x >= 1 && x <= 1000, "a whole number from 1 to 1000"],
+    parts: ["number of participations", true, (x) => x >= 1 && x <= 1000, "a whole number from 1 to 1000"],
     separation: ["separation", true, (x) => x >= 1 && x <= 1e6, "a whole number from 1 to 1,000,000, at most n/B"],
     delta: ["delta", false, (x) => x >= 1e-100 && x <= 0.5, "at least 1e-100, at most 0.5"],
     epsilon: ["epsilon", false, (x) => x > 0 && x <= 1e4, "above 0, at most 10,000"],
@@ -147,9 +147,9 @@
     part("words").hidden = Boolean(ending.refused);
     part("python").textContent = "";
     if (ending.refused) { say(ending.refused); return ending; }
-    part("assumptions").textContent = `${ending.next ? ending.next(values) : ""} ${assumptions(values)}`.trim();
+    part("assumptions").textContent = assumptions(values);
     [part("proof").textContent, part("proof").href] = ending.proof;
-    const what = `${SCHEMES[scheme].name} · ${who} · ${related} · ${ending.kind}.`;
+    const what = `${SCHEMES[scheme].name} · ${who} · ${related} · ${ending.kind}. ${ending.next ? ending.next(values) : ""}`;
     if (ending.library) {
       say("The library computes this by the Python below; this page has no accountant for it.", what);
       part("python").textContent = ending.python(values);

@@ -10,8 +10,8 @@
 
   // Where each ending is proved: what the link says, and where it leads.
   const PROOFS = {
-    poisson: ["chapter 5, Theorem 3.1 of its source", "05_group_privacy.html#poisson-sampling-theorem-31"],
-    fixed: ["chapter 5 in depth, Theorem 3.3 of its source", "05_group_privacy_in_depth.html#fixed-batch-size-theorem-33"],
+    poisson: ["chapter 5, Theorem 3.1 of its source", "05_group_privacy.html#poisson-sampling-theorem-3-1"],
+    fixed: ["chapter 5 in depth, Theorem 3.3 of its source", "05_group_privacy_in_depth.html#fixed-batch-size-theorem-3-3"],
     last: ["chapter 6", "06_last_iterate.html"],
     swap: ["this chapter: a swap is a removal and an addition", "#a-swap-is-a-removal-and-an-addition"],
     told: ["chapter 10: privacy is the length of a column", "10_matrix_mechanism.html#privacy-is-the-length-of-a-column"],
@@ -31,8 +31,8 @@
     known: { name: "shuffled, in order, or known", words: "A record takes part at most once in an epoch, and the adversary may know when." },
     bins: { name: "balls in bins", words: "Each record draws its batch once, and the others stay where they are." },
     truncated: { name: "truncated Poisson sampling", words: "In each step each record joins by a coin of its own; of more records than the largest batch a random part is kept, every part as likely as any other." },
-    allocation: { name: "random allocation", words: "Each record draws its k rounds of each block of k n/B rounds, anew in each block, and the others stay where they are.", needs: ["parts", "k"] },
-    pauses: { name: "b-min-sep sampling", words: "Each record joins by a coin of its own, and sits out the next b − 1 steps after each step in which it took part; it begins as if this had gone on for long, so that every batch has B records on average.", needs: ["separation", "b"] },
+    allocation: { name: "random allocation", words: "Each record draws its rounds of each block, anew in each block, and the others stay where they are; a block has as many times n/B rounds as a record has participations in it.", needs: ["parts", "participations"] },
+    pauses: { name: "b-min-sep sampling", words: "Each record joins by a coin of its own, and may join again as many steps later as the separation says; it begins as if this had gone on for long, so that every batch has B records on average.", needs: ["separation", "a separation"] },
     phases: { name: "phases", words: "Each phase draws its batches anew, and the records that differ are the same in every phase." },
   };
 
@@ -138,8 +138,8 @@
       const text = ending.python(values, found);
       return printed(values) ? `${/^import dplib$/m.test(text) ? text : text.replace("import math\n", "import math\nimport dplib\n")}\n${more(values)}` : text;
     };
-    const next = (values) => (printed(values) ? "The library proves a better number than this page: the last line of the Python below prints it." : "");
-    return { ...ending, python, next };
+    const next = (values) => (printed(values) ? "That one is the last line of the Python below." : "");
+    return { ...ending, python, next, kind: `${ending.kind}; the library has a better one` };
   }
 
   /** Removed, then others added: an upper bound. */
@@ -199,8 +199,8 @@
       const run = `dplib.MinSeparation(dplib.matrices.identity(${values.steps}), noise_multiplier=${number(values.sigma)}, sampling_probability=${coin(values)}, min_separation=${Math.min(b, values.steps)})`;
       return `${head}${spent("sigma", "sigma", values.steps)}print(spent(${number(values.sigma)}))\n${values.steps > MOST_ROUNDS ? "" : `# By sampling, a certificate: smaller, but wrong with a stated small probability; minutes for thousands of steps.\nprint(${run}.epsilon(delta=${at}, method="certificate").upper)`}`;
     };
-    const next = ({ unknown }) => (unknown === "epsilon" ? "The library certifies a smaller number by sampling: the last line of the Python below." : "Choose to find ε for a smaller number, by sampling.");
-    return { name: "pauses", make, python, next, kind: "upper bound: no pauses, or steps told", proof: PROOFS.pauses };
+    const next = ({ unknown }) => (unknown === "epsilon" ? "That one is the last line of the Python below." : "For that one ask for ε.");
+    return { name: "pauses", make, python, next, kind: "upper bound: no pauses, or steps told; the library has a better one, by sampling", proof: PROOFS.pauses };
   }
 
   /** A run in two phases, to be edited: only Python. */
@@ -310,7 +310,7 @@
     add: (many) => `The other world lacks ${many}; nothing else differs.`,
     zero: (many) => `In the other world the contributions of ${many} are 0; the number of records is the same.`,
     swap: (many) => `In the other world others stand in the place of ${many}.`,
-    mix: (many, others) => `The other world lacks ${many}, and up to ${others} other records are there instead.`,
+    mix: (many, others) => `The other world lacks ${many}, and up to ${others} ${others > 1 ? "others are" : "other is"} there instead.`,
   };
   const RELEASED = {
     all: "Every noisy sum may be known, and with it every model.",

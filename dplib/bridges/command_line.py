@@ -11,7 +11,15 @@ from typing import Any
 
 from .. import matrices
 from .._base import validate as check
-from ..mechanisms import BallsInBins, FixedBatchDPSGD, LastIterate, MinSeparation, PoissonDPSGD, RandomAllocation, TruncatedPoissonDPSGD
+from ..mechanisms import (
+    BallsInBins,
+    FixedBatchDPSGD,
+    LastIterate,
+    MinSeparation,
+    PoissonDPSGD,
+    RandomAllocation,
+    TruncatedPoissonDPSGD,
+)
 from ..mechanisms.calibration import calibrate
 from ..results import Bracket, NoBracketError
 from .ledger import Ledger

@@ -21,6 +21,7 @@ from dplib.results import NoBracketError
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 SCRIPTS = ["special.js", "round.js", "integrand.js", "accountant.js"]
+EVERY = {"poisson, swap": 2, "poisson, mixed": 4, "fixed, swap": 4}  # of the random sizes on which a scheme is compared
 PAGE = "notebooks/18_which_accountant.html"
 AGREEMENT = 1e-8  # relative: a bracket of the browser and one of the library
 ASK = """settings => settings.map(([sigma, q, T, k, delta, direction]) => {
@@ -154,7 +155,7 @@ def told(sigma, k, epochs, delta):
 
 
 def test_every_scheme_agrees_with_the_library(bare):
-    """Every scheme's answer on 320 random sizes, and the bound for a swap in fixed batches on a quarter of them: ends that differ by less than 1e-8."""
+    """Every scheme's answer on 320 random sizes, those with others instead on a part of them: ends that differ by less than 1e-8."""
     asked = list(scheme_settings(320))
     answered = dict.fromkeys(("poisson", "fixed", "known", "last", "poisson, swap", "poisson, mixed", "fixed, swap"), 0)
     for number, (setting, answers) in enumerate(zip(asked, bare.evaluate(ASK_SCHEMES, asked))):
@@ -170,7 +171,7 @@ def test_every_scheme_agrees_with_the_library(bare):
             "fixed, swap": (swapped, fixed, delta),
         }
         for scheme, answer in answers.items():
-            if isinstance(answer, str) or scheme == "fixed, swap" and number % 4:
+            if isinstance(answer, str) or number % EVERY.get(scheme, 1):
                 continue
             route, *arguments = routes[scheme]
             try:
@@ -187,7 +188,7 @@ def test_every_scheme_agrees_with_the_library(bare):
             answered[scheme] += 1
     assert answered["known"] == answered["last"] == len(asked), answered
     for scheme in ("poisson", "fixed", "poisson, swap", "poisson, mixed"):
-        assert answered[scheme] >= 0.85 * len(asked), answered
+        assert answered[scheme] >= 0.85 * len(asked) / EVERY.get(scheme, 1), answered
     assert answered["fixed, swap"] >= 50, answered
 
 
@@ -345,7 +346,7 @@ def test_no_number_appears_before_the_question_is_answered(chromium, address):
 def test_all_schemes_stand_beside_each_other(calculator):
     """n = 10,000, B = 100, T = 2000, epsilon = 8, delta = 1e-5: the noise that each scheme needs."""
     ask(calculator, scheme="poisson", unknown="sigma", records=10_000, batch=100, steps=2000, epsilon=8, delta="1e-5")
-    shown = ["0.643334", "1.28667", "nothing proved", "2.68431", "1.28667", "needs k", "needs b", "nothing proved"]
+    shown = ["0.643334", "1.28667", "nothing proved", "2.68431", "1.28667", "needs participations", "needs a separation", "nothing proved"]
     assert [row[0] for row in table(calculator).values()] == shown
     needed = {
         "poisson": dplib.calibrate(dplib.PoissonDPSGD(1, 0.01, 2000), epsilon=8, delta=1e-5).noise_multiplier,
@@ -451,10 +452,10 @@ def test_the_python_prints_what_the_page_says(calculator):
         if value is not None:
             assert printed[0] == pytest.approx(value, rel=0 if steps else AGREEMENT), state
             assert all(0.01 * value < number <= value * (1 + AGREEMENT) or steps and number >= value for number in printed[1:]), state
-            said = calculator.inner_text("#calculator-assumptions")
-            assert ("The library" in said) == (len(printed) == 2), (state, said)
+            said = calculator.inner_text("#calculator-detail")
+            assert ("last line of the Python" in said) == (len(printed) == 2), (state, said)
         compared, endings, seconds = compared + 1, endings | {ending}, seconds + len(printed) - 1
-    assert compared >= 70 and seconds >= 15 and len(endings) == 20, (compared, seconds, endings)
+    assert compared >= 70 and seconds >= 15 and len(endings) == 21, (compared, seconds, endings)
 
 
 @pytest.mark.parametrize("relation", ["add", "zero", "swap"])

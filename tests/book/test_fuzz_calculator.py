@@ -202,7 +202,7 @@ def _scheme_problem(seen, numbers):
     for scheme, (_, text, _) in zip(SCHEMES, seen["schemes"]):
         value = numbers[scheme]
         if value is None:
-            if text not in ("no bracket here", "needs B and n", "needs k", "needs b", "nothing proved", "the library"):
+            if text not in ("no bracket here", "needs B and n", "needs participations", "needs a separation", "nothing proved", "the library"):
                 return f"{scheme}: {text!r} without a number"
         elif not 0 <= value <= float(text) < math.inf:
             return f"{scheme}: {text!r} is shown for {value}"

@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from dplib import BallsInBins, FixedBatchDPSGD, LastIterate, MinSeparation, PoissonDPSGD, RandomAllocation, TruncatedPoissonDPSGD, calibrate, matrices
+from dplib import (
+    BallsInBins,
+    FixedBatchDPSGD,
+    LastIterate,
+    MinSeparation,
+    PoissonDPSGD,
+    RandomAllocation,
+    TruncatedPoissonDPSGD,
+    calibrate,
+    matrices,
+)
 from dplib.bridges import command_line
 from dplib.bridges.command_line import main
 
