@@ -9,7 +9,7 @@
   "use strict";
 
   const shared = (root.PrivacyAccountant = root.PrivacyAccountant || {});
-  const { EPS, TAIL_ERROR, NoBracketError, NEGLIGIBLE, Mixture, Family, binomial, hypergeometric, manyTrials, logAddExp, rootOfDecreasing, gaussianLogDelta, gaussianEpsilon } = shared;
+  const { EPS, TAIL_ERROR, NoBracketError, NEGLIGIBLE, Mixture, Family, TwoSidedFamily, binomial, hypergeometric, manyTrials, logAddExp, rootOfDecreasing, gaussianLogDelta, gaussianEpsilon } = shared;
 
   const MOST_WIDTH = 1e-8; // of a bracket of epsilon, relative: the library has other accountants for wider ones
   const MOST_WORK = 14e6; // of one question, about nanoseconds; refused beyond it
@@ -413,6 +413,39 @@
     }
   }
 
+  /** DP-SGD with Poisson sampling, where `groupSize` records are only in the first dataset and `others` only in the second: a
+      mixture on each side. */
+  class MixedDPSGD extends PoissonDPSGD {
+    constructor({ others, ...common }) {
+      super(common);
+      this.others = others;
+    }
+
+    problem(direction) {
+      if (!this.problems[direction]) {
+        const sizes = [this.groupSize, this.others], facing = direction === "add" ? sizes.reverse() : sizes;
+        const [gained, lost] = facing.map((size) => new Mixture(binomial(size, this.samplingProbability), 1, this.noiseMultiplier));
+        const mixture = { totalVariation: gained.totalVariation + lost.totalVariation, logFloor: -Infinity };
+        this.problems[direction] = { mixture, patience: this.patience, family: new TwoSidedFamily(gained, lost, this.steps) };
+      }
+      return this.problems[direction];
+    }
+
+    get mu() {
+      return (this.groupSize + this.others) * Math.sqrt(this.steps) / this.noiseMultiplier;
+    }
+
+    /** Of both directions the larger one; they are equal where as many records are there instead. */
+    epsilon(delta, direction = "both") {
+      if (this.steps === 1 && !this.trivial && this.samplingProbability < 1) throw new NoBracketError("of one round two tails are left to subtract");
+      if (direction !== "both") return super.epsilon(delta, direction);
+      const remove = super.epsilon(delta, "remove");
+      if (this.others === this.groupSize) return remove;
+      const add = super.epsilon(delta, "add");
+      return bracket(Math.max(remove.lower, add.lower), Math.max(remove.upper, add.upper), remove.method);
+    }
+  }
+
   /** DP-SGD with batches of fixed size, drawn anew in every round: composition of the pair 2 Hypergeometric(B, n + k, k),
       where n is the number of records of the smaller dataset. */
   class FixedBatchDPSGD extends PoissonDPSGD {
@@ -456,14 +489,14 @@
     }
   }
 
-  /** Records that are replaced by as many others: they are removed, then others are added, each with half of delta. Only an
-      upper bound: P <= e^a Q + d/2 and Q <= e^b P' + d/2 e^-a give P <= e^(a+b) P' + d. */
-  function replaced(mechanism) {
+  /** Records that are replaced by others: they are removed, then the others are added, each with half of delta. Only an upper
+      bound: P <= e^a Q + d/2 and Q <= e^b P' + d/2 e^-a give P <= e^(a+b) P' + d. */
+  function replaced(mechanism, second = mechanism) {
     return {
       epsilon(delta) {
         const first = mechanism.epsilon(delta / 2, "remove").upper, rest = delta / 2 * Math.exp(-first) * (1 - 4 * EPS);
         if (rest < 1e-290) throw new NoBracketError("the delta that is left for adding is practically 0");
-        return { upper: first + mechanism.epsilon(rest, "add").upper, method: "removed, then added" };
+        return { upper: first + second.epsilon(rest, "add").upper, method: "removed, then added" };
       },
     };
   }
@@ -557,5 +590,5 @@
     }
   }
 
-  Object.assign(shared, { PoissonDPSGD, FixedBatchDPSGD, LastIterate, knownBatches, replaced, calibrate, largestSteps, groupLemma });
+  Object.assign(shared, { PoissonDPSGD, MixedDPSGD, FixedBatchDPSGD, LastIterate, knownBatches, replaced, calibrate, largestSteps, groupLemma });
 })(typeof window === "undefined" ? globalThis : window);

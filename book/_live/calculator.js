@@ -23,6 +23,10 @@
     records: ["number of records", true, (x) => x >= 1 && x <= 1e12, "a whole number, at least the batch size"],
     steps: ["number of steps", true, (x) => x >= 1 && x <= MOST_STEPS, "a whole number from 1 to 10,000,000"],
     group: ["group size", true, (x) => x >= 1 && x <= 1000, "a whole number from 1 to 1000"],
+    others: ["number of others", true, (x) => x >= 1 && x <= 1000, "a whole number from 1 to 1000"],
+    largest: ["largest batch", true, (x) => x >= 1 && x <= 1e12, "a whole number, at least 1"],
+    parts: ["number of participations", true, (x) => x >= 1 && x <= 1000, "a whole number from 1 to 1000"],
+    separation: ["separation", true, (x) => x >= 1 && x <= 1e6, "a whole number from 1 to 1,000,000, at most n/B"],
     delta: ["delta", false, (x) => x >= 1e-100 && x <= 0.5, "at least 1e-100, at most 0.5"],
     epsilon: ["epsilon", false, (x) => x > 0 && x <= 1e4, "above 0, at most 10,000"],
   };
@@ -51,10 +55,15 @@
     if (!good) return null;
     for (const name of CHOICES) values[name] = field(name).value;
     if (values.unit === "record") values.group = 1;
+    if (values.relation !== "mix") values.others = values.relation === "swap" ? values.group : 0;
     values.rate = values.q;
     if (!shown("batch")) return values;
     if (values.scheme === "fixed" && values.records - values.group < values.batch) {
       complain("records", `The number of records must be at least the batch size and the group together, ${values.batch + values.group}; got “${values.records}”.`);
+      return null;
+    }
+    if (values.separation * values.batch > values.records) {
+      complain("separation", `The separation must be at most n/B, ${Math.floor(values.records / values.batch)}; got “${values.separation}”.`);
       return null;
     }
     values.q = values.batch / values.records;
@@ -95,8 +104,8 @@
   /** What an ending gives for these values: { value }, or { refused } with the reason. */
   function solve(ending, values) {
     const { unknown, sigma, steps, group, epsilon, delta } = values, make = (found) => ending.make(values, { sigma, steps, group, ...found });
-    // A fixed batch is searched in units of its sensitivity, 2: the search starts where the accountant closes.
-    const unit = values.scheme === "fixed" ? 2 : 1;
+    // Where others are displaced the sensitivity is 2, and the unit of the search: it starts where the accountant closes.
+    const unit = ["fixed", "truncated"].includes(values.scheme) ? 2 : 1;
     return attempt(() => ({
       value: unknown === "epsilon" ? make({}).epsilon(delta).upper
         : unknown === "sigma" ? unit * calibrate((x) => make({ sigma: unit * x }), epsilon, delta)
@@ -134,20 +143,20 @@
   function answer(ending, values) {
     const { unknown, group, scheme, relation } = values, delta = field("delta").value.trim();
     const who = group === 1 ? "one record" : `${group} records together`;
-    const related = { add: "add/remove", zero: "zero-out", swap: "substitution" }[relation];
+    const related = { add: "add/remove", zero: "zero-out", swap: "substitution", mix: `${values.others} others instead` }[relation];
     part("words").hidden = Boolean(ending.refused);
     part("python").textContent = "";
     if (ending.refused) { say(ending.refused); return ending; }
-    part("assumptions").textContent = `${ending.next || ""} ${assumptions(values)}`;
+    part("assumptions").textContent = assumptions(values);
     [part("proof").textContent, part("proof").href] = ending.proof;
-    const what = `${SCHEMES[scheme].name} · ${who} · ${related} · ${ending.kind}.`;
+    const what = `${SCHEMES[scheme].name} · ${who} · ${related} · ${ending.kind}. ${ending.next ? ending.next(values) : ""}`;
     if (ending.library) {
-      say("The library computes this: copy the Python below.", what);
+      say("The library computes this by the Python below; this page has no accountant for it.", what);
       part("python").textContent = ending.python(values);
       return { refused: "by the library" };
     }
     const found = solve(ending, values);
-    part("python").textContent = ending.python(values, found.refused ? { sigma: 1, steps: 1e4 }[unknown] : found.value);
+    part("python").textContent = ending.python(values, found.refused ? 1e4 : found.value);
     if (found.refused) say(REFUSAL, what);
     else say(FOUND[unknown].text(found.value, values, delta), what);
     const sides = directions(ending, values, found);
@@ -167,7 +176,9 @@
       rows[scheme] = null;
       if (!ending.refused) {
         kind = ending.kind;
+        const [needed, symbol] = SCHEMES[scheme].needs || [];
         if (values.perEpoch === undefined && scheme !== "poisson") cell = "needs B and n";
+        else if (needed && values[needed] === undefined) cell = `needs ${symbol}`;
         else if (ending.library) cell = "the library";
         else {
           const found = scheme === values.scheme ? own : solve(ending, { ...values, scheme });
@@ -278,6 +289,10 @@
     show("batch", sizes);
     show("records", sizes);
     show("group", field("unit").value === "group");
+    show("others", field("relation").value === "mix");
+    show("largest", scheme === "truncated");
+    show("parts", scheme === "allocation");
+    show("separation", scheme === "pauses");
     show("sigma", unknown !== "sigma");
     show("epsilon", unknown !== "epsilon");
     show("steps", unknown !== "steps");

@@ -1,4 +1,5 @@
-/* One round's factor of the contour integral with all bounds (dplib.accounting.contour_nodes), for a single mixture.
+/* One round's factor of the contour integral with all bounds (dplib.accounting.contour_nodes), for a single mixture, and for a pair of
+   mixtures on both sides (dplib.accounting.two_sided_nodes).
    Needs special.js and round.js before it. */
 (function (root) {
   "use strict";
@@ -19,6 +20,9 @@
       this.rounds = rounds;
       this.sign = sign;
       this.reach = -1;
+      this.variance = mixture.variance; // bound on the second derivative of log P/Q ...
+      this.spread = mixture.variance; // ... and of the loss, here the same
+      this.shift = mixture.top;
       // Of a node, about nanoseconds: with each term of the mixture that is not negligible.
       this.nodeWork = 500 + 40 * Math.min(mixture.shifts.length, 20 / mixture.shifts[1]);
     }
@@ -38,6 +42,57 @@
       }
       return { base, loss, slope };
     }
+
+    // -- bounds between the nodes on the weight w = base e^{c loss}, from the posterior means at the nodes
+
+    /** The derivative of log w at node i. */
+    drift(c, nodes, i) {
+      return this.power(c) * nodes.slope[i] - nodes.u[i];
+    }
+
+    /** The second derivative of log w is at most 1 plus this times the bound on that of the loss, in size. */
+    bend(c) {
+      return Math.abs(this.power(c));
+    }
+
+    /** How far the second derivative of log w may lie below -1. */
+    fall(c) {
+      return Math.max(-this.power(c), 0) * this.variance;
+    }
+
+    /** Bound on the derivative of log w, plus u, in size. */
+    steepest(c) {
+      return Math.abs(this.power(c)) * this.shift;
+    }
+
+    /** On the cell from node i on: the loss is as steep as this at least and at most, and bends by at most this. */
+    onCell(nodes, i) {
+      const least = nodes.slope[i], most = nodes.slope[i + 1];
+      return [least, most, Math.min(this.variance, this.shift * most)];
+    }
+
+    /** Rates at which w falls, at least, left and right of the window; negative ones say nothing. */
+    rates(c, { slope, u }) {
+      const w = this.power(c), low = u[0], high = u[u.length - 1], last = slope[slope.length - 1];
+      if (w <= 0) return [w * slope[0] - low, high - w * last];
+      const right = high - w * this.shift;
+      return [-low, w * this.variance <= 1 ? Math.max(right, high - w * last) : right];
+    }
+
+    /** On the line v = a, cell i, the last one for all that lies outside: log of the factor by which w may exceed its real
+        value, and the argument of the ratio. */
+    line(c, a, nodes, i) {
+      const mean = i === nodes.count - 1 ? this.shift : nodes.slope[i + 1], [k, turn] = turned(a, mean, this.shift, this.variance);
+      const fall = Math.max(-this.power(c), 0);
+      return [a * a / 2 - (fall ? fall * Math.log1p(-k) : 0), turn];
+    }
+
+    /** Bound on the rounding error of the loss at node i. */
+    lossError(nodes, i) {
+      return this.mixture.ratioError(nodes.loss[i], nodes.slope[i], nodes.u[i]);
+    }
+
+    // -- where the integrand lives
 
     humps(c) {
       const { shifts: a, logP } = this.mixture, w = this.power(c);
@@ -79,7 +134,7 @@
       if (c > this.reach) {
         this.reach = c > 1 ? 4 * c : 2 * c;
         const [low, high] = this.window(0, this.reach);
-        const wanted = Math.min(0.5, 0.6 / Math.sqrt(this.mixture.variance + 1e-9));
+        const wanted = Math.min(0.5, 0.6 / Math.sqrt(this.variance + 1e-9));
         const count = Math.ceil((high - low) / wanted) + 1;
         if (!(count < 8000)) throw new NoBracketError("the contour needs too many nodes");
         const step = (high - low) / (count - 1);
@@ -102,7 +157,7 @@
     /** Nodes that serve frequencies up to `frequency`; spend(count) is told of each grid that is tried. */
     nodes(c, low, high, frequency, spend = () => {}) {
       const [left, right] = this.window(low, high);
-      const strip = Math.min(1 / Math.sqrt(this.mixture.variance), STRIP_CAP);
+      const strip = Math.min(1 / Math.sqrt(this.variance), STRIP_CAP);
       let step = 2 * Math.PI * strip / (NEGLIGIBLE + strip * strip / 2);
       for (let attempt = 0; attempt < 14; attempt++) {
         const count = Math.ceil((right - left) / step) + 1;
@@ -113,6 +168,110 @@
         step = Math.min(step / 1.2, grid.finerStep(frequency));
       }
       throw new NoBracketError("the contour needs too many nodes");
+    }
+  }
+
+  /** [k, a m + pi k / 2]: |R(u + ia)| is in [1 - k, 1] R(u), its argument at most the second; m : the largest posterior mean. */
+  function turned(a, mean, shift, variance) {
+    const k = a * a / 2 * Math.min(variance, shift * mean);
+    return [k, a * mean + Math.PI / 2 * k];
+  }
+
+  const MARGIN = 14, MOST_ROUGH = 20000; // around the modes; nodes of the grid that finds the window
+
+  /** A pair with mixtures on both sides, facing its direction: P = phi S, Q = phi S', S grows and S' falls in u. At tilt c the
+      integrand is phi S^(1+c) S'^-c; the derivative of the loss is the sum of the two posterior means, `up` and `down`. */
+  class TwoSidedFamily extends Family {
+    /** gained, lost : the mixtures of P, and of Q mirrored. */
+    constructor(gained, lost, rounds) {
+      super(gained, rounds, 1);
+      Object.assign(this, { gained, lost, tops: [gained.top, lost.top], variances: [gained.variance, lost.variance] });
+      this.variance = Math.max(...this.variances);
+      this.spread = gained.variance + lost.variance;
+      this.shift = Math.max(...this.tops);
+      this.nodeWork += new Family(lost, rounds, 1).nodeWork;
+      // What the sums ask of a mixture.
+      this.mixture = { logError: gained.logError + lost.logError };
+    }
+
+    evaluate(u) {
+      const n = u.length, [base, loss, slope, up, down] = [0, 1, 2, 3, 4].map(() => new Float64Array(n));
+      this.gained.near = 0;
+      this.lost.near = this.lost.shifts.length - 1;
+      for (let i = 0; i < n; i++) {
+        const [more, first, density] = this.gained.ratio(u[i]), [less, second] = this.lost.ratio(-u[i]);
+        base[i] = density;
+        loss[i] = more - less;
+        up[i] = first;
+        down[i] = second;
+        slope[i] = first + second;
+      }
+      return { base, loss, slope, up, down };
+    }
+
+    drift(c, nodes, i) {
+      return (1 + c) * nodes.up[i] + c * nodes.down[i] - nodes.u[i];
+    }
+
+    bend(c) {
+      return 1 + c;
+    }
+
+    fall(c) {
+      return c * this.variances[1];
+    }
+
+    steepest(c) {
+      return (1 + c) * this.tops[0] + c * this.tops[1];
+    }
+
+    onCell({ up, down }, i) {
+      const bend = Math.min(this.variances[0], this.tops[0] * up[i + 1]) + Math.min(this.variances[1], this.tops[1] * down[i]);
+      return [up[i] + down[i + 1], up[i + 1] + down[i], bend];
+    }
+
+    rates(c, { up, down, u, count }) {
+      const last = count - 1, fallen = u[last] - c * down[last], right = fallen - (1 + c) * this.tops[0];
+      const concave = (1 + c) * this.variances[0] <= 1;
+      return [c * down[0] - u[0], concave ? Math.max(right, fallen - (1 + c) * up[last]) : right];
+    }
+
+    line(c, a, { up, down, count }, i) {
+      const last = i === count - 1, [, turn] = turned(a, last ? this.tops[0] : up[i + 1], this.tops[0], this.variances[0]);
+      const [k, other] = turned(a, last ? this.tops[1] : down[i], this.tops[1], this.variances[1]);
+      return [a * a / 2 - c * Math.log1p(-k), turn + other];
+    }
+
+    lossError({ loss, up, down, u }, i) {
+      const first = this.gained.ratio(u[i])[0], second = this.lost.ratio(-u[i])[0];
+      return EPS * Math.abs(loss[i]) + this.gained.ratioError(first, up[i], u[i]) + this.lost.ratioError(second, down[i], -u[i]);
+    }
+
+    /** S^(1+c) is at most m^c times the sum of the powers of its terms, and S' at least its term at 0. */
+    humps(c) {
+      const { shifts: a, logP } = this.gained, w = 1 + c;
+      const heights = logP.map((p, j) => w * (p - a[j] * a[j] / 2) - c * this.lost.logP[0] + w * w * a[j] * a[j] / 2);
+      return { heights, centres: a.map((x) => w * x), slack: c * Math.log(a.length) };
+    }
+
+    /** An interval outside of which the weights are negligible, about: bounds come later. */
+    window(...tilts) {
+      const ends = [];
+      for (const c of tilts) {
+        const low = -MARGIN, high = this.steepest(c) + MARGIN, count = Math.ceil((high - low) * 4) + 2, step = (high - low) / (count - 1);
+        if (!(count < MOST_ROUGH)) throw new NoBracketError("the contour needs too many nodes");
+        const u = Float64Array.from({ length: count }, (_, i) => low + i * step), { base, loss } = this.evaluate(u);
+        const logs = base.map((b, i) => b + c * loss[i]), total = logSum(logs);
+        const alive = [...logs.keys()].filter((i) => logs[i] > total - NEGLIGIBLE - 6);
+        ends.push(u[Math.max(alive[0] - 1, 0)], u[Math.min(alive[alive.length - 1] + 1, count - 1)]);
+        // The humps have to be small as well.
+        const { heights, centres, slack } = this.humps(c);
+        heights.forEach((height, j) => {
+          const room = NEGLIGIBLE + 4 + slack + height - total - Math.log(step), reach = Math.sqrt(2 * Math.max(room, 0));
+          if (room > 0) ends.push(centres[j] - reach, centres[j] + reach);
+        });
+      }
+      return [Math.min(...ends), Math.max(...ends)];
     }
   }
 
@@ -202,7 +361,7 @@
       let square = 0;
       this.centred.forEach((x, k) => { square += this.weights[k] * x * x; });
       this.deviation = Math.sqrt(square);
-      this.strips = STRIPS.map((s) => s * Math.min(1 / Math.sqrt(family.mixture.variance), STRIP_CAP));
+      this.strips = STRIPS.map((s) => s * Math.min(1 / Math.sqrt(family.variance), STRIP_CAP));
       this.lines = new Map();
     }
 
@@ -217,15 +376,9 @@
     // -- E3: trapezoid in u
 
     logTail(c, logMoment) {
-      const { family, u, count, slope } = this, { mixture } = family, w = family.power(c);
-      const low = u[0], high = u[count - 1];
+      const { family, u, count } = this, w = family.power(c), low = u[0], high = u[count - 1];
       const ends = [this.base[0] + c * this.loss[0], this.base[count - 1] + c * this.loss[count - 1]];
-      let steep;
-      if (w > 0) {
-        steep = [-low, high - w * mixture.top];
-        if (w * mixture.variance <= 1) steep[1] = Math.max(steep[1], high - w * slope[count - 1]);
-      } else steep = [w * slope[0] - low, high - w * slope[count - 1]];
-      const sides = steep.map((rate, i) => (rate > 0 ? ends[i] - Math.log(rate) : Infinity));
+      const sides = family.rates(c, this).map((rate, i) => (rate > 0 ? ends[i] - Math.log(rate) : Infinity));
       if (w >= 1 && Math.max(...sides) > logMoment - NEGLIGIBLE) {
         const { heights, centres, slack } = family.humps(c);
         [(x) => low - x, (x) => x - high].forEach((reach, i) => {
@@ -233,25 +386,22 @@
           sides[i] = Math.min(sides[i], slack + logSum(terms));
         });
       }
-      const lead = Math.log(2 + this.step * (Math.abs(low) + Math.abs(high) + Math.abs(w) * mixture.top));
+      const lead = Math.log(2 + this.step * (Math.abs(low) + Math.abs(high) + family.steepest(c)));
       return Math.min(lead + logAddExp(sides[0], sides[1]), 1e300);
     }
 
     /** What the bound on shifted lines needs at tilt c: for each strip, masses and turns of the cells. */
     lineParts(c) {
       if (!this.lines.has(c)) {
-        const { family, step: h, count } = this, { mixture } = family;
-        const fall = Math.max(-family.power(c), 0), weights = this.tilted(c);
+        const { family, step: h, count } = this, weights = this.tilted(c);
         const logMoment = logSum(weights) + Math.log(h), logTail = this.logTail(c, logMoment);
-        const bend = h * h / 8 * (1 + fall * mixture.variance) + Math.log(h);
+        const bend = h * h / 8 * (1 + family.fall(c)) + Math.log(h);
         const strips = this.strips.map((a) => {
           const mass = new Float64Array(count), turn = new Float64Array(count);
           for (let i = 0; i < count; i++) {
-            const last = i === count - 1, mean = last ? mixture.top : this.slope[i + 1];
-            const k = a * a / 2 * Math.min(mixture.variance, mixture.top * mean);
-            mass[i] = (last ? logTail : Math.max(weights[i], weights[i + 1]) + bend) + a * a / 2;
-            if (fall) mass[i] -= fall * Math.log1p(-k);
-            turn[i] = a * mean + Math.PI / 2 * k;
+            const [more, angle] = family.line(c, a, this, i);
+            mass[i] = (i === count - 1 ? logTail : Math.max(weights[i], weights[i + 1]) + bend) + more;
+            turn[i] = angle;
           }
           const exponent = 2 * Math.PI * a / h;
           return { a, mass, turn, decay: exponent + Math.log(-Math.expm1(-exponent)) };
@@ -301,8 +451,7 @@
     weightsFrom(start, stop) {
       const w = new Float64Array(stop - start);
       for (let i = start; i < stop; i++) w[i - start] = Math.exp(this.base[i] + this.c * this.loss[i] - this.logMoment);
-      const fall = Math.max(-this.family.power(this.c), 0);
-      return [w, Math.exp(this.step ** 2 / 8 * (1 + fall * this.family.mixture.variance))];
+      return [w, Math.exp(this.step ** 2 / 8 * (1 + this.family.fall(this.c)))];
     }
 
     outside() {
@@ -311,21 +460,20 @@
 
     /** Bound on |(log w)'| on the cell from node i to i + 1. */
     drift(i) {
-      const power = this.family.power(this.c);
-      const end = (k) => Math.abs(power * this.slope[k] - this.u[k]);
-      return Math.max(end(i), end(i + 1)) + this.step / 2 * (1 + Math.abs(power) * this.family.mixture.variance);
+      const { family, c } = this, end = (k) => Math.abs(family.drift(c, this, k));
+      return Math.max(end(i), end(i + 1)) + this.step / 2 * (1 + family.bend(c) * family.spread);
     }
 
     /** [V, rest, far]: |phi(y)| <= rest + V / y for y > 0, at most `aim` from y = far on. */
     decayConstants(aim) {
-      const h = this.step, { top: shift, variance: bound } = this.family.mixture;
+      const h = this.step, { shift, spread: bound } = this.family;
       const [start, stop] = this.part, [w, bend] = this.weightsFrom(start, stop), n = stop - start;
-      const power = Math.abs(this.family.power(this.c));
+      const power = this.family.bend(this.c);
       const variation = new Float64Array(n), share = new Float64Array(n), upper = new Float64Array(n);
       const g = w.map((x, i) => x / this.slope[start + i]);
       for (let i = 0; i < n - 1; i++) {
-        const m = this.slope[start + i], larger = Math.max(w[i], w[i + 1]) * bend, sup = larger / m;
-        const ratio = Math.min(shift, bound / m), variance = Math.min(bound, shift * this.slope[start + i + 1]);
+        const [least, , variance] = this.family.onCell(this, start + i), larger = Math.max(w[i], w[i + 1]) * bend, sup = larger / least;
+        const ratio = Math.min(shift, bound / least);
         const rate = this.drift(start + i) + ratio;
         const second = rate * rate + 1 + power * variance + 2 * shift * ratio;
         const cell = Math.min(h * sup * rate, Math.abs(g[i + 1] - g[i]) + h * h / 2 * sup * second);
@@ -351,15 +499,13 @@
 
     cutSums() {
       if (!this.cuts) {
-        const h = this.step, { top: shift, variance: bound } = this.family.mixture;
-        const power = Math.abs(this.family.power(this.c)), start = this.alive[0], n = this.count - start;
+        const h = this.step, power = this.family.bend(this.c), start = this.alive[0], n = this.count - start;
         const [w, bend] = this.weightsFrom(start, this.count), outside = this.outside();
         const beyond = new Float64Array(n), sums = [0, 1, 2].map(() => new Float64Array(n));
         const sup = (i) => h * bend * Math.max(w[i], w[i + 1]);
         for (let i = n - 2; i >= 0; i--) beyond[i] = beyond[i + 1] + sup(i);
         for (let i = 0; i < n - 1; i++) {
-          const size = this.drift(start + i), end = this.slope[start + i + 1], cell = sup(i) * h * h / 12;
-          const variance = Math.min(bound, shift * end);
+          const size = this.drift(start + i), [, end, variance] = this.family.onCell(this, start + i), cell = sup(i) * h * h / 12;
           const rates = [size * size + 1 + power * variance, 2 * size * end + variance, end * end];
           sums.forEach((sum, k) => { sum[i + 1] = sum[i] + cell * rates[k]; });
         }
@@ -403,11 +549,11 @@
 
     roundingSums() {
       if (!this.sums) {
-        const { mixture, sign } = this.family, sums = [0, 0, 0, 0];
+        const { family } = this, { mixture, sign } = family, sums = [0, 0, 0, 0];
         this.alive.forEach((i, k) => {
           const w = this.weights[k];
           sums[0] += w * EPS * (8 + Math.abs(this.base[i]));
-          sums[1] += w * mixture.ratioError(this.loss[i], this.slope[i], this.u[i]);
+          sums[1] += w * family.lossError(this, i);
           sums[2] += w * Math.abs(this.loss[i]);
           sums[3] += w * Math.abs(this.centred[k]);
         });
@@ -431,5 +577,5 @@
     }
   }
 
-  Object.assign(shared, { Family });
+  Object.assign(shared, { Family, TwoSidedFamily });
 })(typeof window === "undefined" ? globalThis : window);

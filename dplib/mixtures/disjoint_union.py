@@ -269,4 +269,6 @@ def _tails(trials, q, least):
     weights = np.exp(logs - logs.max())
     total = weights.sum()
     above = support >= least
-    return float(weights[above].sum() / total), float(weights[~above].sum() / total), 2 * error + 64 * EPS
+    # The sum of almost all of them may come out above the sum of all.
+    part = lambda chosen: min(float(weights[chosen].sum() / total), 1.0)
+    return part(above), part(~above), 2 * error + 64 * EPS

@@ -225,6 +225,14 @@ def test_refusals():
         Folded(0.1)
 
 
+@pytest.mark.parametrize("q, n, most", [(0.18, 8554, 1851), (0.312, 8523, 3199)])
+def test_batches_that_are_hardly_ever_cut(q, n, most):
+    """Where the sum of almost all weights is rounded to above the sum of all."""
+    ordinary = PoissonDPSGD(2.0, q, 10).epsilon(1e-6)
+    found = TruncatedPoissonDPSGD(2.0, q, n, most, 10).epsilon(1e-6)
+    assert ordinary.lower <= found.upper and found.lower <= ordinary.upper and found.relative_width < 1e-3
+
+
 def test_masses_of_a_folded_round_add_up():
     """The halves and what is left at loss 0, from the nodes of the lattice: both laws have mass 1."""
     for q, sigma in ((0.3, 1.0), (0.01, 2.0), (0.9, 0.5)):

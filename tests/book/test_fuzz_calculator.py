@@ -22,7 +22,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser]
 # What is typed: `no_numbers` and `outside` must be refused, `edges` taken, and so every number in `ranges`.
 TYPED = json.loads(Path(__file__).with_name("calculator_input.json").read_text(encoding="utf-8"))
 FIELDS = TYPED["fields"]
-WHOLE = {"steps", "group", "batch", "records"}
+WHOLE = {"steps", "group", "batch", "records", "others", "largest", "parts", "separation"}
+SCHEMES = [scheme for scheme in TYPED["questions"]["scheme"] if scheme]
 OTHERS = "|".join(("NaN", "Infinity", "undefined", "null", r"\[object"))
 
 # Fill the form (or set the address) and say what is shown.
@@ -144,7 +145,7 @@ def judged(case, bad, seen):
         missed = [name for name in bad if name in visible and name not in complaints]
         if missed:
             return "accepted: " + ", ".join(f"{name} = {visible[name]['text'][:40]!r}" for name in missed)
-        if extra := complaints - set(bad) - {"records"}:
+        if extra := complaints - set(bad) - {"records", "separation"}:
             return f"refused, though allowed: {extra}"
     if complaints or not seen["scheme"]:
         said = "cannot be used" if complaints else "First say how batches are drawn"
@@ -196,12 +197,12 @@ def _answer_problem(seen, visible):
 
 def _scheme_problem(seen, numbers):
     """The table of all schemes: a row for each, its number rounded up."""
-    if len(seen["schemes"]) != 4:
+    if len(seen["schemes"]) != len(SCHEMES):
         return f"{len(seen['schemes'])} schemes"
-    for scheme, (_, text, _) in zip(("poisson", "fixed", "known", "bins"), seen["schemes"]):
+    for scheme, (_, text, _) in zip(SCHEMES, seen["schemes"]):
         value = numbers[scheme]
         if value is None:
-            if text not in ("no bracket here", "needs B and n", "nothing proved", "the library"):
+            if text not in ("no bracket here", "needs B and n", "needs participations", "needs a separation", "nothing proved", "the library"):
                 return f"{scheme}: {text!r} without a number"
         elif not 0 <= value <= float(text) < math.inf:
             return f"{scheme}: {text!r} is shown for {value}"

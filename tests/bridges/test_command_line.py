@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from dplib import BallsInBins, FixedBatchDPSGD, LastIterate, PoissonDPSGD, calibrate, matrices
+from dplib import (
+    BallsInBins,
+    FixedBatchDPSGD,
+    LastIterate,
+    MinSeparation,
+    PoissonDPSGD,
+    RandomAllocation,
+    TruncatedPoissonDPSGD,
+    calibrate,
+    matrices,
+)
 from dplib.bridges import command_line
 from dplib.bridges.command_line import main
 
@@ -28,11 +38,24 @@ def answer(capsys, line):
     (f"{POISSON} --steps 2000 --delta 1e-6 --group-size 2", PoissonDPSGD(1.0, 0.01, 2000, 2)),
     ("--scheme fixed-batch --noise-multiplier 2 --batch-size 5 --dataset-size 500 --steps 2000 --delta 1e-6", FixedBatchDPSGD(2.0, 5, 500, 2000)),
     (f"--scheme last-iterate {POISSON} --steps 2000 --delta 1e-6", LastIterate(1.0, 0.01, 2000)),
+    (f"{POISSON} --steps 2000 --delta 1e-6 --adjacency substitution", PoissonDPSGD(1.0, 0.01, 2000, adjacency="substitution")),
+    (f"{POISSON} --steps 2000 --delta 1e-6 --inserted 2 --deleted 1", PoissonDPSGD(1.0, 0.01, 2000, inserted=2, deleted=1)),
+    ("--scheme fixed-batch --noise-multiplier 2 --batch-size 5 --dataset-size 500 --steps 200 --delta 1e-6 --adjacency zero-out",
+     FixedBatchDPSGD(2.0, 5, 500, 200, adjacency="zero-out")),
+    (f"--scheme truncated-poisson {POISSON} --dataset-size 5000 --largest-batch 60 --steps 200 --delta 1e-6",
+     TruncatedPoissonDPSGD(1.0, 0.01, 5000, 60, 200)),
+    ("--scheme random-allocation --noise-multiplier 1 --rounds 40 --participations 2 --epochs 3 --delta 1e-6", RandomAllocation(1.0, 40, 2, 3)),
 ])  # fmt: skip
 def test_epsilon_is_that_of_the_library(capsys, line, expected):
     found, bracket = answer(capsys, f"epsilon {line}"), expected.epsilon(1e-6)
     assert found["answer"] == {"kind": "Bracket", "lower": bracket.lower, "upper": bracket.upper, "method": bracket.method}
     assert found["given"]["delta"] == 1e-6 and found["question"] == "epsilon"
+
+
+def test_a_bound_is_called_a_bound(capsys):
+    found = answer(capsys, f"epsilon --scheme min-separation {POISSON} --min-separation 4 --steps 64 --delta 1e-6")["answer"]
+    bound = MinSeparation(matrices.identity(64), 1.0, 0.01, 4).epsilon(1e-6, method="renyi")
+    assert found == {"kind": "UpperBound", "upper": bound.upper, "method": bound.method}
 
 
 def test_noise_and_rounds(capsys):
@@ -51,11 +74,26 @@ def test_all_schemes_beside_each_other(capsys):
         "poisson": PoissonDPSGD(2.0, 0.01, 500), "fixed-batch": FixedBatchDPSGD(2.0, 50, 5000, 500), "last-iterate": LastIterate(2.0, 0.01, 500),
         "balls-in-bins": BallsInBins(matrices.identity(500), 2.0, 100, 5), "no sampling": PoissonDPSGD(2.0, 1.0, 500),
     }  # fmt: skip
-    assert {name: found["upper"] for name, found in epsilons.items()} == {name: one.epsilon(1e-6).upper for name, one in same.items()}
+    same["random-allocation"] = RandomAllocation(2.0, 100, 1, 5)
+    upper = {name: found["upper"] for name, found in epsilons.items() if "upper" in found}
+    assert upper == {name: one.epsilon(1e-6).upper for name, one in same.items()}
+    missing = {name: found["refused"] for name, found in epsilons.items() if "refused" in found}
+    assert missing == {"truncated-poisson": "needs --largest-batch", "min-separation": "needs --min-separation"}
+    more = answer(capsys, f"{line} --steps 500 --largest-batch 60 --min-separation 10 --participations 5")["epsilon"]
+    assert more["truncated-poisson"]["upper"] == TruncatedPoissonDPSGD(2.0, 0.01, 5000, 60, 500).epsilon(1e-6).upper
+    paused = MinSeparation(matrices.identity(500), 2.0, 50 / (5000 - 9 * 50), 10)
+    assert more["min-separation"]["kind"] == "UpperBound" and more["min-separation"]["upper"] == paused.epsilon(1e-6, method="renyi").upper
+    assert more["random-allocation"]["upper"] == RandomAllocation(2.0, 500, 5).epsilon(1e-6).upper
+    replaced = answer(capsys, f"{line} --steps 500 --adjacency substitution")["epsilon"]
+    assert replaced["poisson"]["upper"] == PoissonDPSGD(2.0, 0.01, 500, adjacency="substitution").epsilon(1e-6).upper
+    assert replaced["fixed-batch"]["upper"] == FixedBatchDPSGD(2.0, 50, 5000, 500, adjacency="substitution").epsilon(1e-6).upper
+    assert {name for name, found in replaced.items() if found.get("refused") == "no account of substitution"} == {
+        "balls-in-bins", "random-allocation", "min-separation", "last-iterate"
+    }  # fmt: skip
     assert "whole epochs" in answer(capsys, f"{line} --steps 501")["epsilon"]["balls-in-bins"]["refused"]
     assert main(f"{line} --steps 500".split()) == 0
     rows = capsys.readouterr().out.splitlines()
-    assert len(rows) == 7 and rows[0].startswith("epsilon at noise multiplier 2 clip norms, batch size 50")
+    assert len(rows) == 10 and rows[0].startswith("epsilon at noise multiplier 2 clip norms, batch size 50")
 
 
 @pytest.mark.parametrize("scheme", command_line._SCHEMES)
@@ -63,7 +101,7 @@ def test_explanations_name_theorems_of_the_book(capsys, scheme):
     assert main(["explain", "--scheme", scheme]) == 0
     text, index = capsys.readouterr().out, (ROOT / "book" / "theorems.md").read_text(encoding="utf-8")
     tags = re.findall(r"\[(\w+-[\w.]+)\]", text)
-    assert len(tags) > 0 and all(f"[{tag}]" in index for tag in tags)
+    assert len(tags) > 0 and all(f"| {tag} |" in index for tag in tags)
     assert "clip norm" in text and answer(capsys, f"explain --scheme {scheme}")["assumes"]
 
 
@@ -74,6 +112,9 @@ def test_explanations_name_theorems_of_the_book(capsys, scheme):
     (f"epsilon --scheme last-iterate {POISSON} --steps 9 --delta 1e-6 --group-size 2", "takes no --group-size"),
     (f"steps --scheme last-iterate {POISSON} --epsilon 1 --delta 1e-6", "whose rounds compose"),
     ("steps --noise-multiplier 1 --sampling-probability 0 --epsilon 1 --delta 1e-6", "use up"),
+    (f"steps --scheme truncated-poisson {POISSON} --dataset-size 9 --largest-batch 3 --epsilon 1 --delta 1e-6", "whose rounds compose"),
+    (f"epsilon {POISSON} --steps 9 --delta 1e-6 --adjacency other", "adjacency must"),
+    (f"epsilon --scheme last-iterate {POISSON} --steps 9 --delta 1e-6 --adjacency zero-out", "takes no --adjacency"),
     ("compare --noise-multiplier 1 --batch-size 9 --dataset-size 3 --steps 9 --delta 1e-6", "batch_size must"),
 ])  # fmt: skip
 def test_bad_input_is_one_line(capsys, line, reason):
