@@ -140,7 +140,7 @@
       },
       says({ k, epsilon }) {
         const drawn = examplesDrawn(k, epsilon), averaged = usersAveraged(k, epsilon);
-        return `For ε = ${epsilon} and k = ${k} the average needs noise ${number(drawn, 4, 1)} with sampled examples, ${number(noiseFor(k / 100, 1, epsilon), 4, 1)} with sampled users and one example of each, and ${number(averaged, 4, 1)} with whole users: they need less where averaging takes the clip norm below ${number(drawn / averaged)} of what it was.`;
+        return `For ε = ${epsilon} and k = ${k} the average needs noise ${number(drawn, 4, 1)} with sampled examples, ${number(noiseFor(k / 100, 1, epsilon), 4, 1)} with sampled users and one example of each, and ${number(averaged, 4, 1)} with whole users: they need less where averaging takes the clip norm below the share ${number(drawn / averaged)} of what it was.`;
       },
       *draw({ k, epsilon }, panel) {
         const sizes = between(1, 16, 1);
