@@ -38,6 +38,7 @@ FIGURES = {
     "fig-6-forgets": (ACCOUNTANT, "lessons_alone.js"),
     "fig-7-pick-an-order": (ACCOUNTANT, "lessons_alone.js"),
     "fig-9-slow-growth": (GAUSSIAN, "lessons_alone.js"),
+    "fig-22-noise": (ACCOUNTANT, "lessons_alone.js"),
     "fig-10-noise-fades": (GAUSSIAN, "lessons_correlated.js"),
     "fig-11-posterior": (GAUSSIAN, "lessons_correlated.js"),
     "fig-12-belief": (GAUSSIAN, "lessons_correlated.js"),

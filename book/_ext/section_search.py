@@ -33,6 +33,7 @@ WORDS = {
     "notebooks/20_symptoms": "negative epsilon, epsilon inf, infinite epsilon, nan, hangs, overflow, not supported, troubleshooting",
     "notebooks/03_subsampling": "DataLoader, privacy amplification by subsampling",
     "notebooks/05_group_privacy": "group privacy, user-level privacy, family",
+    "notebooks/22_users": "federated learning, clients, cohort, gradient accumulation, virtual batches, microbatches, example-level sampling, user-level sampling, ELS, ULS",
     "notebooks/07_renyi": "RDP, moments accountant, Renyi, Renyi divergence",
     "notebooks/12_mmcc": "MMCC, DP-FTRL amplification",
     "notebooks/14_balls_in_bins": "balls in bins",

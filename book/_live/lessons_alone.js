@@ -1,8 +1,8 @@
-/* The figures that move in the lessons on what stands alone: the last iterate (6), Rényi divergences (7), one step (9). */
+/* The figures that move in the lessons on what stands alone: the last iterate (6), Rényi divergences (7), one step (9), users (22). */
 (function (root) {
   "use strict";
 
-  const { PoissonDPSGD, LastIterate } = root.PrivacyAccountant;
+  const { PoissonDPSGD, LastIterate, calibrate } = root.PrivacyAccountant;
   const { move, number } = root.Moving;
   const { between, normal, delta, once, solve, shiftFor } = root.LessonFormulas;
 
@@ -52,6 +52,13 @@
   const noiseOf = once((epsilon, q) => 1 / shiftFor(Math.log1p(Math.expm1(epsilon) / q), Math.log(SLACK / q)));
 
   const ORDERS = { 2: "2", 4: "4", 8: "8", 16: "16", 32: "32" };
+
+  // ------------------------------------------------------------------ 22: 2000 rounds, q = 0.01 for an example, delta = 1e-6
+
+  const noiseFor = once((samplingProbability, groupSize, epsilon) =>
+    calibrate((noiseMultiplier) => new PoissonDPSGD({ noiseMultiplier, samplingProbability, steps: 2000, groupSize }), epsilon, 1e-6, 1e-6));
+  const examplesDrawn = (k, epsilon) => noiseFor(0.01, k, epsilon);
+  const usersAveraged = (k, epsilon) => k * noiseFor(0.01, 1, epsilon);
 
   const LESSONS = [
     {
@@ -123,6 +130,33 @@
         right.rule(q);
         right.curve((x) => noiseOf(epsilon, x) / x, 0);
         right.dot(q, noiseOf(epsilon, q) / q, 0);
+      },
+    },
+    {
+      figure: "fig-22-noise", height: 330,
+      sliders: {
+        k: { label: "examples of a user k", values: between(1, 16, 1), at: 9 },
+        epsilon: { label: "budget ε", values: [0.5, 1, 2, 4, 8], at: 8 },
+      },
+      says({ k, epsilon }) {
+        const drawn = examplesDrawn(k, epsilon), averaged = usersAveraged(k, epsilon);
+        return `For ε = ${epsilon} and k = ${k} the average needs noise ${number(drawn, 4, 1)} with sampled examples, ${number(noiseFor(k / 100, 1, epsilon), 4, 1)} with sampled users and one example of each, and ${number(averaged, 4, 1)} with whole users: they need less where averaging takes the clip norm below the share ${number(drawn / averaged)} of what it was.`;
+      },
+      *draw({ k, epsilon }, panel) {
+        const sizes = between(1, 16, 1);
+        for (const size of sizes) {
+          examplesDrawn(size, epsilon);
+          yield;
+        }
+        const least = examplesDrawn(1, epsilon);
+        const chart = panel(0, { from: 0.4, to: 16.6, label: "examples of a user, k", ticks: { 1: "1", 4: "4", 8: "8", 12: "12", 16: "16" } }, { from: 0.7 * least, to: 60 * least, log: true, label: "noise in the average" });
+        chart.rule(k);
+        const curves = [["examples", (size) => examplesDrawn(size, epsilon)], ["users averaged, same clip norm", (size) => usersAveraged(size, epsilon)], ["users averaged, clip norm over √k", (size) => usersAveraged(size, epsilon) / Math.sqrt(size)]];
+        curves.forEach(([, f], i) => {
+          chart.curve(f, i, sizes);
+          chart.dot(k, f(k), i);
+        });
+        chart.key(curves.map(([words], i) => [words, i]), { end: "left" });
       },
     },
   ];

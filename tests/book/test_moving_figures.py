@@ -92,6 +92,15 @@ def two_batches(epsilon, sigma):
     return [epsilon, sigma, told, hidden.midpoint, summed]
 
 
+def users(k, epsilon):
+    """Noise in the average gradient: sampled examples, sampled users with one example, whole users."""
+    drawn, one_each, whole = (
+        dplib.calibrate(dplib.PoissonDPSGD(1.0, q, 2000, size), epsilon=epsilon, delta=1e-6).noise_multiplier
+        for q, size in ((0.01, k), (k / 100, 1), (0.01, 1))
+    )
+    return [epsilon, k, drawn, one_each, k * whole, drawn / (k * whole)]
+
+
 ANGLES = np.radians([4, 40, 84])
 MODES = np.array([0.3, 0.24, 0.3])[:, None] * np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
 
@@ -154,6 +163,7 @@ MOVING = {
     "fig-6-forgets": ("06_last_iterate", forgets, [(0.01,), (0.1,), (0.7,), (1,)]),
     "fig-7-pick-an-order": ("07_renyi", order, list(product((1.5, 2, 7, 32), (0.002, 0.01, 0.1)))),
     "fig-9-slow-growth": ("09_one_step", one_release, list(product((0.1, 1, 4), (0.00002, 0.0001, 0.01, 0.1, 0.5, 1)))),
+    "fig-22-noise": ("22_users", users, list(product((1, 4, 9, 16), (0.5, 2, 8)))),
     "fig-10-noise-fades": ("10_matrix_mechanism", bands, [(2**power,) for power in range(11)]),
     "fig-11-posterior": ("11_conditional_composition", lambda c, share: [c, share, belief(24, c, 0.1, share), 0.1], list(product((1, 2, 5), (0.0001, 0.01, 0.2)))),
     "fig-12-belief": ("12_mmcc", lambda c: [c, belief(64, c, 1 / 64, 5e-7), 64 * belief(64, c, 1 / 64, 5e-7)], [(2,), (3,), (4,), (6,), (12,)]),
@@ -222,7 +232,7 @@ def test_a_figure_moves(page, address, figure):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("figure", [name for name in MOVING if 6 <= int(MOVING[name][0][:2]) <= 17])
+@pytest.mark.parametrize("figure", [name for name in MOVING if 6 <= int(MOVING[name][0][:2]) <= 17 or name == "fig-22-noise"])
 def test_a_moved_figure_fits_a_small_phone(page, address, figure, theme):
     """360 pixels wide, in both themes: nothing runs out of the page, curves and words are seen on the ground."""
     page.set_viewport_size({"width": 360, "height": 740})

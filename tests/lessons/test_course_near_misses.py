@@ -53,6 +53,9 @@ NEAR_MISSES = [
     ("common-mistakes-6", (0.3, 1e-5, 1e4, 2e-6), "not between 0.2 and 2"),
     ("common-mistakes-6", (0.25, 1e-5, 1e4, 8.59e-6), "Nothing shows here"),
     ("common-mistakes-6", (1.0, 1e-5, 1e4, 1e-6), "Nothing shows here"),
+    ("users-4", [[1.0, 0.0], [0.0, 1.0]], "loses 0."),
+    ("users-4", [[1.0, 0.0], [-0.5, 0.0]], "length 1"),
+    ("users-4", [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], "a pair of numbers"),
 ]
 
 

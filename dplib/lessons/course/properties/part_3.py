@@ -1,4 +1,4 @@
-"""Checks by property of chapters 13 to 19; the rules stand in the package."""
+"""Checks by property of chapters 13 to 19 and 22; the rules stand in the package."""
 
 import math
 
@@ -9,6 +9,7 @@ from ...._base.lazy_scipy import linalg, signal, special
 from ....matrices import prefix_errors, sensitivity
 from ....mechanisms import BallsInBins, PoissonDPSGD
 from ....mechanisms.calibration import calibrate
+from ....mixtures import binomial
 from ....results import NoBracketError
 from .parsed import one_array, parts_of
 
@@ -212,4 +213,27 @@ def common_mistakes_6(sigma, q, rounds, delta):
         refuted = False
     if not refuted:
         return f"nothing shows here that ten times the claim of {claimed:.3g} is too small: how plainly must a single participation show, and how often may it happen in all rounds together?"
+    return None
+
+
+_TWO_GRADIENTS = "the answer is a list of two gradients, each a pair of numbers"
+
+
+@one_array(_TWO_GRADIENTS, 2)
+def users_4(gradients):
+    """Two gradients of length 1 in the plane whose user loses at most 0.45 times the account's delta(0.5)."""
+    if gradients.shape != (2, 2):
+        return _TWO_GRADIENTS
+    lengths = np.linalg.norm(gradients, axis=1)
+    if not np.all(np.abs(lengths - 1) < 1e-6):
+        return f"both gradients must have length 1; got {lengths[0]:.3g} and {lengths[1]:.3g}."
+    z = np.linspace(-9, 9, 361)
+    plane = np.stack(np.meshgrid(z, z, indexing="ij"), axis=-1)
+    centres = np.array([[0, 0], [1, 0], [0, 1], [1, 1]]) @ gradients
+    ratio = np.mean([np.exp(plane @ c - c @ c / 2) for c in centres], axis=0)
+    normal = np.exp(-np.sum(plane**2, axis=-1) / 2) / (2 * math.pi)
+    spent = np.sum(normal * np.maximum(ratio - math.exp(0.5), 0)) * (z[1] - z[0]) ** 2
+    allowed = binomial(2, 0.5, 1.0).hockey_stick(0.5)
+    if spent > 0.45 * allowed:
+        return f"this user loses {spent / allowed:.2f} times what the account says; how far is the sum moved when both examples are drawn?"
     return None
