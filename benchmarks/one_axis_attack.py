@@ -358,7 +358,8 @@ def by_delta(rows):
 def summarise(report, rows):
     left_out = [row for row in rows if "left out" in row]
     rows = [row for row in rows if "left out" not in row]
-    report.table("Schemes; widths are relative, of the truth (of delta) and of the answers (of delta or epsilon)", list(summaries(rows)))
+    report.table("By scheme", list(summaries(rows)))
+    report.say("\n  Widths are relative: of the truth, of delta; of the answers, of delta or epsilon.")
     report.table("By delta", list(by_delta(rows)))
     lists = {
         "Widest answers that have both ends proved by one route": sorted(

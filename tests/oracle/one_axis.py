@@ -102,18 +102,28 @@ def log_mass(law, low, high):
     return logs
 
 
+MOST_CELLS = 2**19
+
+
 class Cells:
-    """Cells of one pair, cut where the loss is offset + a multiple of step: log P/Q of each, its mass under P, what is beyond the last."""
+    """Cells of one pair, cut where the loss is offset + a multiple of step: log P/Q of each, its mass under P, what is beyond them."""
 
     def __init__(self, pair, step, offset, tail, part="all", weight=1.0):
         low, high = ends_of(pair, tail, part)
-        self.above = tail * weight
+        self.above, self.below, self.lowest = tail * weight, 0.0, 0.0
         if high <= low:
             self.place = self.mass = np.zeros(0)
             return
         pair = pair.without_the_negligible(low, high)
         table = np.linspace(low, high, 2049)
         known, _ = loss(pair, table)
+        if known[-1] - known[0] > MOST_CELLS * step:  # of the losses far from 0 only the mass
+            low, high = np.interp([-MOST_CELLS * step / 2, MOST_CELLS * step / 2], known, table)
+            self.above += weight * sum(math.exp(log) * special.ndtr(shift - high) for shift, log in pair.first)
+            self.below = weight * sum(math.exp(log) * special.ndtr(low - shift) for shift, log in pair.first)
+            table = np.linspace(low, high, 2049)
+            known, _ = loss(pair, table)
+            self.lowest = float(known[0])
         inner = step * np.arange(math.ceil((known[0] - offset) / step), math.floor((known[-1] - offset) / step) + 1) + offset
         inner = np.sort(np.append(inner, [x for x in (offset - step / 2, offset + step / 2) if known[0] < x < known[-1]]))
         y = np.interp(inner, known, table)
@@ -183,11 +193,12 @@ class Round:
         cells = [Cells(pair, step, offset, tail, part, weight) for weight, pair, part in self.pieces if weight > 0]
         infinite = sum(one.above for one in cells)
         places, masses = (np.concatenate([getattr(one, name) for one in cells]) for name in ("place", "mass"))
-        rest = max(1 - masses.sum(), 0.0)
+        cut, lowest = (np.array([getattr(one, name) for one in cells]) for name in ("below", "lowest"))
+        rest = max(1 - masses.sum() - cut.sum(), 0.0)
         halves = any(part != "all" for _, _, part in self.pieces)
         below = max(rest - 2 * infinite - 1e-14, 0.0) if halves else 0.0
-        add = lambda mass: (np.append(places, 0.0), np.append(masses, mass))
-        return add(rest), merged(*add(below), offset, step / 2), infinite, offset
+        lower = merged(np.append(places, 0.0), np.append(masses, below), offset, step / 2)
+        return (np.concatenate([places, [0.0], lowest]), np.concatenate([masses, [rest], cut])), lower, infinite, offset
 
 
 def merged(places, masses, center, reach):
