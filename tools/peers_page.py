@@ -15,10 +15,11 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "peers"))
 from questions import ALONE, LIBRARIES, QUESTIONS  # noqa: E402
 
 EQUAL = 1e-6  # relative: less is agreement
+WIDE = 1e-3  # so far below the upper end of a bracket, and above the lower one, is tighter
 TICK = 0.01  # seconds: the clock of CPU time resolves no less
 ACCOUNTANTS = {
     "bracket": "", "pld": "PLD", "rdp": "Rényi", "prv": "PRV", "fourier": "Fourier", "exact": "exact",
-    "mmcc": "MMCC", "renyi": "Rényi", "certificate": "certificate", "estimate": "estimate", "sampled": "Monte Carlo",
+    "mmcc": "MMCC", "renyi": "Rényi", "certificate": "certificate", "blocks": "published blocks", "estimate": "estimate", "sampled": "Monte Carlo",
     "separated": "Monte Carlo, b-min-sep", "free": "free coefficients", "banded": "banded",
     "buffered": "buffered", "normalised": "banded, columns of norm 1", "dense": "all entries free",
     "poisson": "banded, cyclic Poisson", "bins": "free, balls in bins",
@@ -47,7 +48,7 @@ def verdict(row, reference, quantity):
     """In words, how a row compares with the reference; "" for the reference itself.
 
     An upper bound below the certified lower end is too small: it is no guarantee. Otherwise the smaller of two upper
-    bounds is the tighter. Values without a stated error are said to differ, estimates by their standard errors.
+    bounds is the tighter; a wide bracket has room for one below its upper end. Values without a stated error are said to differ, estimates by their standard errors.
     """
     if "failure" in row or reference is None or row is reference:
         return ""
@@ -60,6 +61,8 @@ def verdict(row, reference, quantity):
         lower, upper = reference["lower"], reference["value"]
         if value < lower * (1 - EQUAL):
             return f"{_percent(1 - value / lower)} too small"
+        if value < upper * (1 - WIDE):
+            return f"{_percent(1 - value / upper)} below"
         if value <= upper * (1 + EQUAL):
             return "equal"
         return f"{value / upper:.3g} times as large" if value > 11 * upper else f"{_percent(value / upper - 1)} above"
@@ -113,6 +116,8 @@ def _answer(row, reference, quantity):
     if told.endswith("too small"):
         told = f"**{told}**"
     value = _number(row["value"])
+    if row["direction"] == "bracket" and row["lower"] < row["value"] * (1 - WIDE):
+        value = f"[{_number(row['lower'])}, {value}]"
     if row.get("standard_error"):
         value += f" ± {row['standard_error']:.2g}"
     return value + (f" ({told})" if told else "")
@@ -165,13 +170,13 @@ def blocks(record):
 def summary(rows):
     """Counts for each accountant that claims upper bounds on epsilon."""
     lines = [
-        "| Accountant | settings | valid and equal to dplib's | valid and larger | too small | no answer |",
-        "|---|---|---|---|---|---|",
+        "| Accountant | settings | valid and smaller than dplib's | valid and equal | valid and larger | too small | no answer |",
+        "|---|---|---|---|---|---|---|",
     ]
     asked = [question for question in QUESTIONS if question.quantity == "epsilon"]
     accountants = dict.fromkeys(answer for question in asked for answer in question.answers if answer[0] != "dplib")
     for library, accountant in accountants:
-        counts = dict.fromkeys(("equal", "above", "too small", "failure"), 0)
+        counts = dict.fromkeys(("below", "equal", "above", "too small", "failure"), 0)
         for question in asked:
             for row in rows:
                 if (row["question"], row["library"], row["accountant"]) != (question.name, library, accountant):

@@ -81,9 +81,18 @@ certificate_unsampled = certificate_bins
 
 
 def bracket_allocation(sigma, rounds, group, epochs, delta):
-    if group > 1 or epochs > 1:
-        raise NotImplementedError("one round of one epoch only")
-    return _bracket(dplib.BallsInBins(matrices.identity(rounds), sigma, rounds, 1).epsilon(delta))
+    return _bracket(dplib.RandomAllocation(sigma, rounds, group, epochs).epsilon(delta))
+
+
+def certificate_allocation(sigma, rounds, group, epochs, delta):
+    found = dplib.RandomAllocation(sigma, rounds, group, epochs).epsilon(delta, method="certificate", failure_probability=1e-9)
+    return {"direction": "upper", "value": found.upper}
+
+
+def blocks_allocation(sigma, rounds, group, epochs, delta):
+    """The published bound, computed here: k E times one random round of floor(t / k)."""
+    found = dplib.RandomAllocation(sigma, rounds // group, 1, group * epochs).epsilon(delta, method="bound")
+    return {"direction": "upper", "value": found.upper}
 
 
 def estimate_bins(sigma, rounds, batches, bands, epsilon):
@@ -93,8 +102,26 @@ def estimate_bins(sigma, rounds, batches, bands, epsilon):
 
 def bracket_separated(sigma, rounds, separation, probability, bands, epsilon):
     if separation > 1:
-        raise NotImplementedError("no accountant for pauses")
+        raise NotImplementedError("by sampling only")
     return _bracket(dplib.PoissonDPSGD(sigma, probability, rounds).delta(epsilon))
+
+
+def _pauses(sigma, rounds, separation, probability, bands):
+    return dplib.MinSeparation(matrices.optimal_counting(rounds, bands), sigma, probability, separation)
+
+
+def estimate_separated(sigma, rounds, separation, probability, bands, epsilon):
+    found = _pauses(sigma, rounds, separation, probability, bands).delta(epsilon, method="estimate")
+    return {"direction": "estimate", "value": found.value, "standard_error": found.standard_error}
+
+
+def certificate_separated(sigma, rounds, separation, probability, bands, epsilon):
+    mechanism = _pauses(sigma, rounds, separation, probability, bands)
+    return {"direction": "upper", "value": mechanism.delta(epsilon, method="certificate", failure_probability=1e-9).upper}
+
+
+def bracket_truncated(sigma, q, size, largest, steps, delta):
+    return _bracket(dplib.TruncatedPoissonDPSGD(sigma, q, size, largest, steps, "zero-out").epsilon(delta))
 
 
 def free_unamplified(rounds, bands, batches, epochs):

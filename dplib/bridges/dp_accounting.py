@@ -51,9 +51,9 @@ class Accountant(PrivacyAccountant):
         self.reason: str | None = None
 
     def _maybe_compose(self, event: dp_event.DpEvent, count: int, do_compose: bool):
+        count = check.whole("count", count, at_least=0)
         try:
             found = account(event, self._account.relation, self._account.group_size)
-            count = check.whole("count", count, at_least=0)
         except RefusedEvent as refusal:
             return self.CompositionErrorDetails(refusal.event, refusal.reason)
         except (ValueError, TypeError) as error:

@@ -54,9 +54,9 @@ def test_results_have_a_row_for_every_call(record):
 
 def test_dplib_fails_nowhere_it_claims_to_answer(record):
     failed = [row for row in record["rows"] if row["library"] == "dplib" and "failure" in row]
-    # Exact balls in bins exist for C = I alone, and the error says so; for pauses and for k of t rounds there is no accountant.
-    assert {row["question"] for row in failed} == {"bins", "unsampled", "allocation", "separated"}
-    assert all(row["accountant"] == "bracket" and max(row["setting"].get("bands", 1), row["setting"].get("group", 1)) > 1 for row in failed)
+    # Exact balls in bins exist for C = I alone, and the error says so; for pauses there are samples alone.
+    assert {row["question"] for row in failed} == {"bins", "unsampled", "separated"}
+    assert all(row["accountant"] == "bracket" and row["setting"]["bands"] > 1 for row in failed)
 
 
 def test_the_paper_s_moment_is_the_full_sum():
@@ -124,6 +124,13 @@ BRACKET = {"library": "dplib", "direction": "bracket", "value": 2.0, "lower": 1.
 )
 def test_verdicts(row, told):
     assert peers_page.verdict(row, BRACKET, "epsilon") == told
+
+
+def test_between_the_ends_of_a_wide_bracket_a_bound_is_tighter():
+    wide = BRACKET | {"lower": 1.5}
+    for value, told in ((1.9, "5% below"), (1.4, "6.7% too small"), (2.0, "equal"), (2.2, "10% above")):
+        assert peers_page.verdict({"direction": "upper", "value": value}, wide, "epsilon") == told
+    assert peers_page._answer(wide, wide, "epsilon") == "[1.5, 2]" and peers_page._answer(BRACKET, BRACKET, "epsilon") == "2"
 
 
 def test_a_call_that_fails_is_a_row():

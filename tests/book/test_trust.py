@@ -37,6 +37,13 @@ def certificates():
     return f"{claim['measured']} of {total} below the reference value"
 
 
+def schemes():
+    rows = result("one_axis_attack")["tables"]["By scheme"]
+    settings, kinds = sum(row["settings"] for row in rows), len({row["kind"] for row in rows})
+    wrong = sum(row["outside"] for row in rows if row["method"] != "estimate")
+    return f"{settings:,} random settings of {kinds} kinds, {wrong} bounds on the wrong side"
+
+
 def assertions():
     """A round number that the chapters exceed, so that a new cell does not change the page."""
     cells = [cell for path in tools.chapters() for cell in tools.code_cells(tools.read(path))]
@@ -122,6 +129,7 @@ FACTS = [
     reference_values,
     reliability,
     certificates,
+    schemes,
     assertions,
     coverage,
     truth,
