@@ -35,6 +35,7 @@ FIGURES = {
     "fig-4-one-crossing": (GAUSSIAN, "lessons.js"),
     "fig-5-growth": (ACCOUNTANT, "lessons.js"),
     "fig-19-mistakes": (ACCOUNTANT, "lessons.js"),
+    "fig-21-one-axis": (ACCOUNTANT, "lessons.js"),
     "fig-6-forgets": (ACCOUNTANT, "lessons_alone.js"),
     "fig-7-pick-an-order": (ACCOUNTANT, "lessons_alone.js"),
     "fig-9-slow-growth": (GAUSSIAN, "lessons_alone.js"),

@@ -1,12 +1,12 @@
 /* The figures that move, one a lesson: which figure, which sliders, the sentence, the drawing. Here those of chapters 0 to 5
-   and 19; numbers come from closed forms and from the calculator's accountant. */
+   and 19 and 21; numbers come from closed forms and from the calculator's accountant. */
 (function (root) {
   "use strict";
 
-  const { PoissonDPSGD, FixedBatchDPSGD, knownBatches, groupLemma, logNdtr } = root.PrivacyAccountant;
+  const { PoissonDPSGD, FixedBatchDPSGD, knownBatches, groupLemma, logNdtr, calibrate } = root.PrivacyAccountant;
   const { move, number } = root.Moving;
 
-  const { between, normal, delta, sampled, crossing, once } = root.LessonFormulas;
+  const { between, normal, delta, sampled, crossing, once, shiftFor } = root.LessonFormulas;
 
   // The running example: 2000 rounds, 500 of 50,000 records in each, delta = 1e-6.
   const running = (sigma, groupSize = 1, steps = 2000) => new PoissonDPSGD({ noiseMultiplier: sigma, samplingProbability: 0.01, steps, groupSize });
@@ -15,6 +15,13 @@
   const lemma = once((k, sigma) => groupLemma(running(sigma), 1e-6, k));
   const fixed = once((sigma) => new FixedBatchDPSGD({ noiseMultiplier: sigma, batchSize: 500, datasetSize: 49999, steps: 2000, patience: 5 }).epsilon(1e-6));
   const shuffledMost = (sigma) => knownBatches({ noiseMultiplier: sigma, participations: 20 }).epsilon(1e-6).upper;
+
+  // The noise of 20 epochs over 50,000 records, by batch size: what the three schemes need for (epsilon, 1e-6).
+  const needs = {
+    Poisson: once((epsilon, batch) => calibrate((sigma) => new PoissonDPSGD({ noiseMultiplier: sigma, samplingProbability: batch / 5e4, steps: 1e6 / batch, patience: 5 }), epsilon, 1e-6, 1e-5)),
+    "fixed batch, add/remove": once((epsilon, batch) => calibrate((sigma) => new FixedBatchDPSGD({ noiseMultiplier: sigma, batchSize: batch, datasetSize: 49999, steps: 1e6 / batch, patience: 5 }), epsilon, 1e-6, 1e-5)),
+    "known batches": (epsilon) => Math.sqrt(20) / shiftFor(epsilon, Math.log(1e-6)),
+  };
 
   /** [A-19] A lower bound for a permutation that is kept for all epochs: the largest of the 100 batch means, over all thresholds. */
   const shuffledLeast = once((sigma) => {
@@ -228,6 +235,31 @@
           chart.dot(truth, y, 1);
         });
         chart.key([["claimed", 0], ["true", 1]]);
+      },
+    },
+    {
+      figure: "fig-21-one-axis", height: 340,
+      sliders: {
+        epsilon: { label: "target ε", values: [1, 2, 4, 8], at: 2 },
+        batch: { label: "batch size B", values: [250, 500, 1250, 2500, 5000], at: 500 },
+      },
+      says({ epsilon, batch }) {
+        const [poisson, fixed, known] = Object.values(needs).map((noise) => number(noise(epsilon, batch), 4, 1));
+        return `For ε = ${epsilon} at batches of ${batch} Poisson sampling needs σ = ${poisson}, a batch of fixed size ${fixed} (add/remove), known batches ${known}.`;
+      },
+      *draw({ epsilon, batch }, panel) {
+        const sizes = [250, 500, 1250, 2500, 5000];
+        for (const size of sizes) for (const noise of Object.values(needs)) {
+          noise(epsilon, size);
+          yield;
+        }
+        const chart = panel(0, { from: 220, to: 5700, log: true, label: "expected batch size B" }, { from: 0.3, to: 30, log: true, label: "noise multiplier σ" });
+        chart.rule(batch);
+        Object.values(needs).forEach((noise, i) => {
+          chart.curve((size) => noise(epsilon, size), i, sizes);
+          chart.dot(batch, noise(epsilon, batch), i);
+        });
+        chart.key(Object.keys(needs).map((words, i) => [words, i]), { end: "left" });
       },
     },
   ];

@@ -47,6 +47,12 @@ def mistaken(sigma):
     return [sigma, dplib.PoissonDPSGD(sigma, 0.01, 2000).epsilon(1e-6).upper, np.log(np.maximum(p2 - 1e-6, 1e-300) / p1).max()]
 
 
+def one_axis(epsilon, batch):
+    drafts = dplib.PoissonDPSGD(1, batch / 50_000, 10**6 // batch), dplib.FixedBatchDPSGD(1, batch, 49_999, 10**6 // batch)
+    poisson, fixed = (dplib.calibrate(draft, epsilon=epsilon, delta=1e-6).noise_multiplier for draft in drafts)
+    return [epsilon, batch, poisson, fixed, math.sqrt(20) / gaussian.calibrate(epsilon, 1e-6)]
+
+
 def grown(k, sigma):
     one, all_of_them = (dplib.PoissonDPSGD(sigma, 0.01, 2000, size).epsilon(1e-6).upper for size in (1, k))
     return [sigma, k, all_of_them, all_of_them / one, one]
@@ -160,6 +166,7 @@ MOVING = {
     "fig-4-one-crossing": ("04_mixtures", crossing, [(0.02, 1), (0.5, 0.5), (0.9, 2)]),
     "fig-5-growth": ("05_group_privacy", grown, [(2, 1), (9, 0.8), (16, 4)]),
     "fig-19-mistakes": ("19_common_mistakes", mistaken, [(0.8,), (1,), (8,)]),
+    "fig-21-one-axis": ("21_one_axis", one_axis, [(2, 500), (1, 250), (8, 5000)]),
     "fig-6-forgets": ("06_last_iterate", forgets, [(0.01,), (0.1,), (0.7,), (1,)]),
     "fig-7-pick-an-order": ("07_renyi", order, list(product((1.5, 2, 7, 32), (0.002, 0.01, 0.1)))),
     "fig-9-slow-growth": ("09_one_step", one_release, list(product((0.1, 1, 4), (0.00002, 0.0001, 0.01, 0.1, 0.5, 1)))),

@@ -15,7 +15,7 @@ import yaml
 TOC = yaml.safe_load((tools.ROOT / "_toc.yml").read_text(encoding="utf-8"))
 CORE = [page["file"].split("/")[1] for page in TOC["parts"][0]["chapters"] if page["file"].startswith("notebooks/")]
 LESSONS = [path.stem for path in tools.chapters() if not path.stem.endswith("_in_depth") and path.stem not in slides.NO_LESSONS]
-WITHOUT_A_BOX = {"00_tour", "18_which_accountant", "19_common_mistakes"}  # lessons that prove nothing themselves
+WITHOUT_A_BOX = {"00_tour", "18_which_accountant", "19_common_mistakes", "21_one_axis"}  # lessons that prove nothing themselves
 
 PAGE = """\
 <html><head><script>window.MathJax = {"tex": {}}</script></head><body><article><section id="first"><h1>1. First<a class="headerlink" href="#first">#</a></h1>
