@@ -1,12 +1,9 @@
 """The tour survives what the teaching guide asks of a newcomer: change a number, run all again, read."""
 
-import contextlib
-import io
 import itertools
 import re
 
-import matplotlib
-import matplotlib.pyplot as plt
+import lesson_cells
 import notebook_tools as tools
 import pytest
 
@@ -23,34 +20,14 @@ EDITS = [
 ]
 
 
-def edited(code, edit):
-    """The cell with numbers to change, with those of `edit`; every name must stand there once."""
-    numbers = USUAL | edit
-    for old, new in (
-        ("n, q, T, delta = 50_000, 0.01, 2000, 1e-6", "n, q, T, delta = 50_000, {q}, {T}, 1e-6"),
-        ("sigma, group = 1.0, 9", "sigma, group = {sigma}, {group}"),
-    ):
-        assert code.count(old) == 1
-        code = code.replace(old, new.format(**numbers))
-    return code
-
-
 def run(edit):
     """The tour's code with these numbers: (names, what it printed)."""
-    cells = [tools.source(cell) for cell in tools.code_cells(tools.read(TOUR)) if not tools.is_bootstrap(cell)]
-    cells[0] = edited(cells[0], edit)
-    names, printed = {}, io.StringIO()
-    with contextlib.redirect_stdout(printed), matplotlib.rc_context():
-        for cell in cells:
-            exec(cell, names)  # an assertion that holds at the old numbers only ends here
-    plt.close("all")
-    return names, printed.getvalue()
-
-
-@pytest.fixture(autouse=True)
-def no_windows(monkeypatch):
-    matplotlib.use("Agg")
-    monkeypatch.setattr(plt, "show", lambda: None)
+    numbers = USUAL | edit
+    pairs = [
+        ("n, q, T, delta = 50_000, 0.01, 2000, 1e-6", "n, q, T, delta = 50_000, {q}, {T}, 1e-6".format(**numbers)),
+        ("sigma, group = 1.0, 9", "sigma, group = {sigma}, {group}".format(**numbers)),
+    ]
+    return lesson_cells.run(lesson_cells.edited(lesson_cells.cells_of("00_tour"), pairs))
 
 
 @pytest.mark.parametrize("edit", EDITS, ids=[str(edit) for edit in EDITS])
