@@ -217,6 +217,42 @@ EDITS = {
             ("matrices.toeplitz([1.0, 0.5])", "matrices.toeplitz([1.0, 0.9])"),
         ),
     ),
+    "15_monte_carlo": (
+        (
+            ("target, epsilon = 1e-8, 1.0", "target, epsilon = 1e-6, 1.0"),
+            ("default_rng(1503)", "default_rng(13)"),
+            ('goal = {"epsilon": 1.0, "delta": 1e-5}', 'goal = {"epsilon": 2.0, "delta": 1e-6}'),
+        ),
+        (
+            ("target, epsilon = 1e-8, 1.0", "target, epsilon = 1e-4, 0.5"),
+            ("samples, mean, allowed = 3000, 0.01, 0.05", "samples, mean, allowed = 2000, 0.05, 0.1"),
+            ('goal = {"epsilon": 1.0, "delta": 1e-5}', 'goal = {"epsilon": 0.5, "delta": 1e-4}'),
+        ),
+    ),
+    "16_optimizing_the_encoder": (
+        (
+            ('goal = {"delta": 1e-5, "batches_per_epoch": 8, "epochs": 8}', 'goal = {"delta": 1e-6, "batches_per_epoch": 4, "epochs": 4}'),
+            ("def noise_of(gram, epsilon, delta=1e-5)", "def noise_of(gram, epsilon, delta=1e-6)"),
+            ("np.array([[1.2, 0.5], [0.5, 0.9]]), 0.5", "np.array([[2.2, 0.3], [0.3, 0.9]]), 1.5"),
+        ),
+        (
+            ('goal = {"delta": 1e-5, "batches_per_epoch": 8, "epochs": 8}', 'goal = {"delta": 1e-4, "batches_per_epoch": 8, "epochs": 2}'),
+            ("c, drawn, rng = 0.3, 150, np.random.default_rng(1606)", "c, drawn, rng = 0.5, 50, np.random.default_rng(6)"),
+            ("for epsilon in (0.1, 0.25, 1.0, 4.0, 16.0, 64.0)", "for epsilon in (0.5, 2.0, 8.0)"),
+        ),
+    ),
+    "19_common_mistakes": (
+        (
+            ("k, sigma, delta = 50_000, 500, 2000, 100, 20, 9, 1.0, 1e-6", "k, sigma, delta = 50_000, 500, 1000, 100, 10, 4, 2.0, 1e-5"),
+            ("promised = 3.0", "promised = 1.0"),
+            ("default_rng(1901)", "default_rng(191)"),
+        ),
+        (
+            ("k, sigma, delta = 50_000, 500, 2000, 100, 20, 9, 1.0, 1e-6", "k, sigma, delta = 20_000, 200, 1000, 100, 10, 3, 0.8, 1e-7"),
+            ("promised = 3.0", "promised = 8.0"),
+            ("default_rng(1902)", "default_rng(192)"),
+        ),
+    ),
 }
 
 
