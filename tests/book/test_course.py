@@ -99,7 +99,7 @@ def test_exercises_give_nothing_away(stem):
             assert region.group(2).strip() not in text
         for cell in exercise.mistakes:
             assert cell["metadata"]["course"]["mistake"] not in text + metadata
-    assert all(set(cell["metadata"]) <= {"tags"} for cell in tools.read(path)["cells"])
+    assert all(set(cell["metadata"]) <= {"nbgrader", "tags"} for cell in tools.read(path)["cells"])
 
 
 @pytest.mark.parametrize("stem", STEMS)

@@ -1,4 +1,4 @@
-"""Checks by property of chapters 13 to 19 and 22; the rules stand in the package."""
+"""Checks by property of chapters 13 to 19, 21 and 22; the rules stand in the package."""
 
 import math
 
@@ -213,6 +213,23 @@ def common_mistakes_6(sigma, q, rounds, delta):
         refuted = False
     if not refuted:
         return f"nothing shows here that ten times the claim of {claimed:.3g} is too small: how plainly must a single participation show, and how often may it happen in all rounds together?"
+    return None
+
+
+@parts_of("the answer is a tuple of three numbers (b, sigma, epsilon)", 0, 0, 0)
+def one_axis_4(batches, sigma, epsilon):
+    """(b, sigma, epsilon): the largest sum of a shuffled epoch refutes a million times the delta of Poisson sampling."""
+    if not (10 <= batches <= 1000 and batches == int(batches) and 0.5 <= sigma <= 5 and 0.5 <= epsilon <= 8):
+        return "needed are a whole number b from 10 to 1000, sigma from 0.5 to 5, and epsilon from 0.5 to 8"
+    places = np.linspace(-2 * sigma, 2 + 8 * sigma, 4001)
+    others = (batches - 1) * special.log_ndtr(places / sigma)
+    there, zeroed = (-np.expm1(special.log_ndtr((places - mean) / sigma) + others) for mean in (2, 1))
+    refuted = float(np.max(there - math.exp(epsilon) * zeroed))
+    if refuted < 1e-4:
+        return f"the largest sum refutes only {max(refuted, 0.0):.2g}; when does your batch stand out among the others?"
+    claimed = PoissonDPSGD(sigma, 1 / batches, int(batches)).delta(epsilon).upper
+    if refuted < 1e6 * claimed:
+        return f"{refuted:.2g} is refuted, {refuted / claimed:.2g} times the {claimed:.2g} that is claimed: what does a claim do when batches get rarer?"
     return None
 
 
