@@ -253,6 +253,21 @@ EDITS = {
             ("default_rng(1902)", "default_rng(192)"),
         ),
     ),
+    "18_which_accountant": (
+        (("SIGMAS = (1.0, 4.0)", "SIGMAS = (2.0, 8.0)"), ("target = 3.0", "target = 5.0"), ("default_rng(1801)", "default_rng(18)")),
+        (("n, B, T, b, E, k, delta = 50_000, 500, 2000, 100, 20, 9, 1e-6", "n, B, T, b, E, k, delta = 50_000, 500, 1000, 100, 10, 5, 1e-7"),),
+    ),
+    "21_one_axis": (
+        (("sigma, b, E, epsilon = 1.2, 10, 3, 0.5", "sigma, b, E, epsilon = 2.0, 20, 3, 0.3"), ("default_rng(2101)", "default_rng(21)")),
+    ),
+    "22_users": (
+        (("q, rounds, delta, cap, batch = 0.01, 2000, 1e-6, 9, 500", "q, rounds, delta, cap, batch = 0.01, 2000, 1e-7, 6, 500"), ("third = 3", "third = 2")),
+        (
+            ("default_rng(2201)\ndraws", "default_rng(22)\ndraws"),
+            ("target_epsilon, small, cohort, clients = 2.0, 1e-8, 5000, 10**6", "target_epsilon, small, cohort, clients = 4.0, 1e-9, 5000, 10**6"),
+            ("pieces = 10\n", "pieces = 5\n"),
+        ),
+    ),
 }
 
 
