@@ -113,7 +113,7 @@ def test_every_lesson_has_a_deck_with_its_parts(html, stem):
 
 @pytest.mark.slow
 def test_core_lessons_are_all_there(html):
-    assert len(CORE) == 11 and set(CORE) <= set(LESSONS)
+    assert len(CORE) == 10 and set(CORE) <= set(LESSONS)
     assert sorted(path.stem for path in (html / "slides").glob("*.html")) == LESSONS
     guide = html_checks.soup(html / "book" / "teaching.html")
     links = {node["href"] for node in guide.select("a[href^='../slides/']")}

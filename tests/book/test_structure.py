@@ -19,16 +19,23 @@ def test_notebook(path, check):
 
 
 def lessons():
-    """The notebooks of the parts that are lessons; of the rest some are long, or have no one question."""
+    """The notebooks of the parts that are lessons, and chapter 22; of the rest some are long, or have no one question."""
     parts = yaml.safe_load((tools.ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
     files = [chapter["file"] for part in parts if part["caption"] in ("Core", "Correlated noise") for chapter in part["chapters"]]
-    return [tools.ROOT / f"{name}.ipynb" for name in files if name.startswith("notebooks/")]
+    return [tools.ROOT / f"{name}.ipynb" for name in [*files, "notebooks/22_users"] if name.startswith("notebooks/")]
 
 
 @pytest.mark.parametrize("path", lessons(), ids=lambda path: path.stem)
 def test_lesson(path):
     problems = notebook_checks.lesson_problems(tools.read(path))
     assert not problems, "\n".join(problems)
+
+
+def test_the_core_path_is_short():
+    core = yaml.safe_load((tools.ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"][0]
+    files = [tools.ROOT / f"{chapter['file']}.ipynb" for chapter in core["chapters"] if chapter["file"].startswith("notebooks/")]
+    assert core["caption"] == "Core" and len(files) == 10
+    assert sum(notebook_checks.words(tools.read(path)) for path in files) <= 25_000
 
 
 def test_a_lesson_in_disorder_is_noticed():
