@@ -1,4 +1,4 @@
-"""Compute dplib/lessons/studies/one_axis.json again, for chapter 21: `python tools/one_axis.py` (about ten minutes of processor time).
+"""Compute dplib/lessons/studies/one_axis.json again, for chapter 21: `python tools/one_axis_study.py` (about ten minutes of processor time).
 
 Every noise multiplier is proved to meet its target; it is above the smallest one that the same bound allows by less than 2 in 1000.
 """
