@@ -23,6 +23,11 @@ def folded(listing):
             part["open"] = ""
         head.string = caption.get_text()
         caption.replace_with(part)
+        for below in pages.select("li > details"):  # pages below a page are listed where one of them is open
+            if "current" in below.parent.get("class", []):
+                below.replace_with(below.find("ul"))
+            else:
+                below.decompose()
         part.extend([head, pages])
     return soup
 
