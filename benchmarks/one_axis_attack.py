@@ -118,10 +118,15 @@ def by_draws(draw, mechanism, text, modes, weights, direction, sigma):
     return Case(mechanism, text, ends=ends, epsilon=epsilon)
 
 
+def kind_of(number):
+    """The kind of the setting of that number: all kinds in turn, in their shares."""
+    return PLAN[number * 367 % len(PLAN)]
+
+
 def setting(seed, number):
     """(kind, Case, direction, question, method) of that number; the same in every run."""
     draw = random.Random(f"{seed} {number}")
-    kind = PLAN[number * 367 % len(PLAN)]
+    kind = kind_of(number)
     sigma, q, steps = spread(draw, 0.4, 20.0), spread(draw, 1e-5, 0.5), whole(draw, 1, 10**4)
     direction = draw.choice(("remove",) * 5 + ("add",) * 5 + ("both",))
     question = draw.choice(("delta", "epsilon"))

@@ -4,13 +4,13 @@ tests/data/attack.json was made by tests/oracle/attack_values.py, which says how
 """
 
 import ast
-import importlib
 import json
 import math
 import sys
 from pathlib import Path
 
 import pytest
+from folders import imported
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = json.loads((ROOT / "tests" / "data" / "attack.json").read_text(encoding="utf-8"))
@@ -27,14 +27,6 @@ RECOMPUTED = [
         ("zero", "delta"),
     ]
 ]
-
-
-def imported(folder, name):
-    sys.path.insert(0, str(ROOT / folder))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(ROOT / folder))
 
 
 @pytest.fixture(scope="module")
