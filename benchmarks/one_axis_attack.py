@@ -311,7 +311,10 @@ def misses(found, lower, upper):
     """Why an answer is on the wrong side of a truth between `lower` and `upper`, or None."""
     if isinstance(found, dplib.Estimate):
         off = max(lower - found.value, found.value - upper, 0.0)
-        return f"{off / found.standard_error:.1f} standard errors off" if off > ERRORS * found.standard_error + 1e-9 * upper else None
+        if found.standard_error == 0:  # no draw above 0, which its method says: only the upper end is an answer
+            return f"upper end too small: {found.upper!r} < {lower!r}" if found.upper < lower else None
+        told = f"{off:.3g} off, standard error {found.standard_error:.3g}"
+        return told if off > ERRORS * found.standard_error + 1e-9 * upper else None
     if found.upper < lower:
         return f"upper end too small: {found.upper!r} < {lower!r}"
     if getattr(found, "lower", 0.0) > upper:
