@@ -138,9 +138,9 @@ def optimize(
     most_steps = check.whole("most_steps", most_steps, at_least=1)
     seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
     goal = objectives.make(objective)
-    family = families.make(encoder_family, b * epochs, b, bands, buffers, start)
+    family = families.make(encoder_family, b * epochs, b, bands, buffers, start, families.BASES)
     check.choice("scaling", scaling, families.SCALINGS)
-    is_scaled = encoder_family in families.BASES
+    is_scaled = isinstance(encoder_family, str) and encoder_family in families.BASES
     if is_scaled and callable(objective):
         raise ValueError(f"objective must be one of {objectives.NAMES} for the family {encoder_family!r}; got a function")
     goal.value(family.table(family.start), 1.0)  # refuses what has no value there

@@ -22,7 +22,7 @@ from .._base.user_functions import Compiled
 from ..results import NoBracketError
 from . import slopes
 
-NAMES = ("toeplitz", "banded_toeplitz", "buffered_linear_toeplitz", "scaled_toeplitz", "scaled_buffered")
+NAMES = ("toeplitz", "banded_toeplitz", "buffered_linear_toeplitz")
 BASES = {"scaled_toeplitz": "toeplitz", "scaled_buffered": "buffered_linear_toeplitz"}
 SCALINGS = ("rows", "both")
 MOST_BUFFERS = 8
@@ -32,8 +32,8 @@ _SIZE, _STEP = 1.0, 1.0
 _LARGEST_LOG = 60.0  # of a scale
 
 
-def make(encoder_family, n, batches, bands=None, buffers=3, start=None):
-    """The family of a name or a function, of a scaled one that of its base; arguments as for `optimize.optimize`, n rounds."""
+def make(encoder_family, n, batches, bands=None, buffers=3, start=None, bases={}):  # noqa: B006
+    """The family of a name or a function; arguments as for `optimize.optimize`, n rounds. bases : more names, of families beneath."""
     if callable(encoder_family):
         if bands is not None:
             raise ValueError(f"bands must be None for a function; got {bands!r}")
@@ -41,9 +41,9 @@ def make(encoder_family, n, batches, bands=None, buffers=3, start=None):
             raise ValueError("start must be the first parameters where encoder_family is a function; got None")
         return Custom(encoder_family, n, check.vector("start", start))
     if not isinstance(encoder_family, str):
-        raise TypeError(f"encoder_family must be one of {NAMES} or a function; got {encoder_family!r}")
-    name = check.choice("encoder_family", encoder_family, NAMES)
-    name = BASES.get(name, name)
+        raise TypeError(f"encoder_family must be one of {(*NAMES, *bases)} or a function; got {encoder_family!r}")
+    name = check.choice("encoder_family", encoder_family, (*NAMES, *bases))
+    name = bases.get(name, name)
     if name != "banded_toeplitz" and bands is not None:
         raise ValueError(f"bands must be None for the family {name!r}; got {bands!r}")
     if name == "buffered_linear_toeplitz":
