@@ -75,7 +75,7 @@ ONE_DIRECTION = one_of("remove", "add")
 
 
 def encoder(rng):
-    n, kind = int(rng.integers(1, 25)), rng.integers(7)
+    n, kind = int(rng.integers(1, 25)), rng.integers(8)
     if kind == 0:
         return matrices.identity(n)
     if kind == 1:
@@ -88,6 +88,8 @@ def encoder(rng):
         return matrices.binary_tree(2 ** int(rng.integers(0, 4)))
     if kind == 5:
         return matrices.tree_restarts(4 * n, 4)
+    if kind == 6:
+        return matrices.scaled(matrices.optimal_counting(n, bands=int(rng.integers(1, n + 1))), *rng.uniform(0.5, 2, (2, n)))
     return matrices.dense(np.tril(rng.random((n, n))) + np.eye(n))
 
 
@@ -203,6 +205,9 @@ _MADE = {
     },
     "mechanisms.BallsInBins": {"encoder": made(lambda rng: matrices.optimal_counting(12, bands=int(rng.integers(1, 13))))},
     "mechanisms.MinSeparation": {"encoder": made(lambda rng: matrices.optimal_counting(12, bands=int(rng.integers(1, 4))))},
+    "matrices.scaled": {
+        "base": one_of(matrices.optimal_counting(4), matrices.identity(4)), "rows": one_of(None, np.full(4, 2.0)), "columns": one_of(None, np.ones(4)),
+    },
     "mechanisms.compose": {"mechanisms": made(lambda rng: [mechanism(rng) for _ in range(rng.integers(1, 4))])},
     "mixtures.TwoSided": dict.fromkeys(("gained", "lost"), made(lambda rng: mixture(rng, 1.0))),
     "mixtures.Folded": {"mixture": made(lambda rng: mixtures.Mixture([0.0, 2.0], [1 - (q := float(rng.uniform(0.001, 0.9))), q], 1.0))},

@@ -30,7 +30,7 @@ def gram(encoder, batches_per_epoch, epochs, non_adaptive=False):
 
     Returns an array of shape (b, b), symmetric, entries at least 0. Relative error of an entry at
     most 4 (n + b) 2^-53 for encoders without negative entries, n the number of columns.
-    Cost: Toeplitz O(n b), trees O(log(n) b^3), others O(n * rows); check of C^T C for encoders with
+    Cost: Toeplitz O(n b), trees O(log(n) b^3), scaled O(n (n + b^2)), others O(n * rows); check of C^T C for encoders with
     negative entries O(n^2 * rows). (A Toeplitz encoder with a negative coefficient never passes it: the last
     column holds its first coefficient alone.)
     Raises ValueError or TypeError on anything else.
@@ -107,7 +107,21 @@ def _gram(encoder, b, signed):
         return _toeplitz(encoder.coefficients if signed else np.abs(encoder.coefficients), b)
     if hasattr(encoder, "row_heights"):
         return _tree(encoder, b)
+    if hasattr(encoder, "row_scale"):
+        table = modes(encoder, b) * encoder.row_scale
+        product = table @ table.T
+        return (product + product.T) / 2
     return _table(encoder.array, b, signed)
+
+
+def modes(encoder, b):
+    """The modes of a scaled encoder before its rows are scaled, shape (b, n): row i holds mode i [N-3.2]."""
+    c, n = encoder.base.coefficients, encoder.columns
+    result = np.zeros((b, n))
+    for j, scale in enumerate(encoder.column_scale):
+        reach = min(encoder.bands, n - j)
+        result[j % b, j : j + reach] += scale * c[:reach]
+    return result
 
 
 def _toeplitz(c, b):

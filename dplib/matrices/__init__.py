@@ -14,6 +14,7 @@ columns, inverses and noise are computed without the dense matrix:
     buffered_linear_toeplitz(n, output_scale, buffer_decay)                   [N-BLT]
     binary_tree(leaves)                sums over dyadic intervals, tall       [M-tree]
     tree_restarts(rounds, leaves)      independent trees one after the other
+    scaled(base, rows, columns)        a Toeplitz encoder with scales for its rows and columns [N-gradI]
     dense(array, row_rounds=None)      any causal matrix
 
 Every encoder has
@@ -39,6 +40,7 @@ from numpy.typing import ArrayLike
 from .._base import validate as check
 from .encoders import MOST_ROUNDS, Dense, Encoder, SignedDense, Tree
 from .noise import NoiseStream
+from .scaled_encoders import Scaled
 from .toeplitz_encoders import BufferedToeplitz, SignedToeplitz, Toeplitz
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "Dense",
     "Encoder",
     "NoiseStream",
+    "Scaled",
     "Toeplitz",
     "Tree",
     "binary_tree",
@@ -54,6 +57,7 @@ __all__ = [
     "identity",
     "noise_stream",
     "optimal_counting",
+    "scaled",
     "toeplitz",
     "tree_restarts",
 ]
@@ -126,6 +130,25 @@ def tree_restarts(rounds: int, leaves: int) -> Tree:
             f"leaves must divide rounds ({rounds}), or rounds be rounded up to a multiple of it; got {leaves!r}"
         )
     return Tree(tree.leaves, rounds // tree.leaves)
+
+
+def scaled(base: Toeplitz, rows: ArrayLike | None = None, columns: ArrayLike | None = None) -> Scaled:
+    """C[i, j] = rows[i] * base[i, j] * columns[j]: noise of another size in each round [N-gradI].
+
+    Parameters
+    ----------
+    base : a Toeplitz encoder (buffered ones too) without entries below 0.
+    rows, columns : shape (n,), 1e-30 to 1e30; None: all 1.
+
+    Lower-triangular with entries at least 0, so that everything proved for such encoders holds, for adaptive
+    contributions too. Streaming its noise takes the memory of the base, and two numbers a round.
+    Raises ValueError or TypeError on bad input.
+
+    >>> from dplib import matrices
+    >>> matrices.scaled(matrices.toeplitz([1.0, 0.5, 0.0]), rows=[2.0, 1.0, 1.0]).entries().tolist()
+    [[2.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.5, 1.0]]
+    """
+    return Scaled(base, rows, columns)  # type: ignore[arg-type]
 
 
 def dense(array: ArrayLike, row_rounds: ArrayLike | None = None, signed: bool = False) -> Dense:

@@ -10,13 +10,14 @@ and go on.
     buffers         buffered linear Toeplitz       one for each buffer                    [N-BLT]
     toeplitz        Toeplitz with h bands          h - 1 (all rounds where h = n)
     dense           any lower triangle             all rounds
+    any of these    scaled rows and columns        the same                               [N-gradI]
     trees           binary trees (NumPy alone)     log2(leaves) + 2                       [M-tree]
 """
 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,10 +26,11 @@ from .._base import validate as check
 
 @dataclass(frozen=True)
 class Kind:
-    """What a compiled step depends on: the form of the recursion and how many rows it keeps."""
+    """What a compiled step depends on: the form of the recursion, how many rows it keeps, and whether rounds have scales."""
 
     form: str
     rows: int
+    is_scaled: bool = False
 
 
 def plan(encoder):
@@ -39,6 +41,10 @@ def plan(encoder):
         return Kind("trees", encoder.leaves.bit_length() + 1), {"leaves": np.array(encoder.leaves)}
     if not getattr(encoder, "is_triangular", True):
         raise ValueError("encoder must be square and lower-triangular, or a tree, to stream its noise")
+    if hasattr(encoder, "row_scale"):
+        kind, arrays = plan(encoder.base)
+        scales = {"row_scale": encoder.row_scale, "column_scale": encoder.column_scale}
+        return replace(kind, is_scaled=True), arrays | scales
     coefficients = getattr(encoder, "coefficients", None)
     if coefficients is None:
         diagonal = np.diagonal(encoder.array).copy()
@@ -56,6 +62,9 @@ def plan(encoder):
 
 def push(kind, arrays, memory, t, z):
     """(w, memory) from the fresh noise z of round t, flat; of trees one row for each new node. NumPy's memory is overwritten."""
+    if kind.is_scaled:  # C^-1 z = T^-1 (z / rows) / columns: the memory holds what T^-1 made
+        w, memory = push(replace(kind, is_scaled=False), arrays, memory, t, z / arrays["row_scale"][t])
+        return w / arrays["column_scale"][t], memory
     if kind.form == "trees":
         return _push_nodes(memory, t % int(arrays["leaves"]) + 1 < arrays["leaves"], z)
     if kind.form == "identity":

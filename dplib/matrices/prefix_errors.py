@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._base import validate as check
-from . import Dense, Encoder, Toeplitz, Tree
+from . import Dense, Encoder, Scaled, Toeplitz, Tree
 from .encoders import check_size
 
 _DECODERS = ("pseudo-inverse", "causal", "dyadic")
@@ -41,7 +41,7 @@ def deviations(
     encoder : an encoder. noise_multiplier : sigma > 0.
     decoder : "pseudo-inverse", "causal" (differs for trees only) or "dyadic" (trees only).
 
-    Cost: O(n) for Toeplitz encoders (n log n for the inverse), O(n log n) for trees, else dense.
+    Cost: O(n) for Toeplitz encoders (n log n for the inverse), O(n log n) for trees, O(n^2) with scaled rows, else dense.
     Raises ValueError or TypeError on bad input, and where the encoder cannot be inverted.
     """
     encoder = check.encoder(encoder, signed=True)
@@ -55,6 +55,10 @@ def deviations(
         column = encoder.prefix_coefficients
         largest = np.max(np.abs(column))  # as in `rmse`
         return sigma * largest * np.sqrt(np.cumsum((column / largest) ** 2))
+    if isinstance(encoder, Scaled) and np.ptp(encoder.column_scale) == 0:
+        column = encoder.base.prefix_coefficients / encoder.column_scale[0]
+        largest = np.max(np.abs(column)) / np.min(encoder.row_scale)
+        return sigma * largest * np.sqrt(np.convolve((column / largest) ** 2, encoder.row_scale**-2.0)[: encoder.columns])
     return sigma * _dense_norms(encoder)
 
 
@@ -83,7 +87,7 @@ def largest_error(encoder: Encoder, noise_multiplier: float = 1.0, decoder: str 
 def _dense_norms(encoder):
     """Row norms of A C^+."""
     check_size("encoder", encoder.rows, encoder.rows)
-    decoder = np.tri(encoder.columns) @ encoder.solve(np.eye(encoder.rows))
+    decoder = np.cumsum(encoder.solve(np.eye(encoder.rows)), axis=0)
     largest = np.max(np.abs(decoder))  # as in `rmse`
     return largest * np.linalg.norm(decoder / largest, axis=1)
 

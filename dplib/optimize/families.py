@@ -19,16 +19,21 @@ from .. import matrices
 from .._base import lazy_jax
 from .._base import validate as check
 from .._base.user_functions import Compiled
+from ..results import NoBracketError
 from . import slopes
 
 NAMES = ("toeplitz", "banded_toeplitz", "buffered_linear_toeplitz")
+BASES = {"scaled_toeplitz": "toeplitz", "scaled_buffered": "buffered_linear_toeplitz"}
+SCALINGS = ("rows", "both")
 MOST_BUFFERS = 8
 _MOST_DENSE = 4096  # rounds of dense arrays
 _MOST_DECAY = 1 - 1e-6
+_SIZE, _STEP = 1.0, 1.0
+_LARGEST_LOG = 60.0  # of a scale
 
 
-def make(encoder_family, n, batches, bands=None, buffers=3, start=None):
-    """The family of a name or a function; the arguments are those of `optimize.optimize`, n the number of rounds."""
+def make(encoder_family, n, batches, bands=None, buffers=3, start=None, bases={}):  # noqa: B006
+    """The family of a name or a function; arguments as for `optimize.optimize`, n rounds. bases : more names, of families beneath."""
     if callable(encoder_family):
         if bands is not None:
             raise ValueError(f"bands must be None for a function; got {bands!r}")
@@ -36,8 +41,9 @@ def make(encoder_family, n, batches, bands=None, buffers=3, start=None):
             raise ValueError("start must be the first parameters where encoder_family is a function; got None")
         return Custom(encoder_family, n, check.vector("start", start))
     if not isinstance(encoder_family, str):
-        raise TypeError(f"encoder_family must be one of {NAMES} or a function; got {encoder_family!r}")
-    name = check.choice("encoder_family", encoder_family, NAMES)
+        raise TypeError(f"encoder_family must be one of {(*NAMES, *bases)} or a function; got {encoder_family!r}")
+    name = check.choice("encoder_family", encoder_family, (*NAMES, *bases))
+    name = bases.get(name, name)
     if name != "banded_toeplitz" and bands is not None:
         raise ValueError(f"bands must be None for the family {name!r}; got {bands!r}")
     if name == "buffered_linear_toeplitz":
@@ -100,6 +106,51 @@ class Buffered:
 
     def encoder(self, x):
         return matrices.buffered_linear_toeplitz(self.n, *self.parts(x))
+
+
+class Scaled:
+    """A family of Toeplitz encoders with scales for rows d, or for rows d and columns e [N-gradI].
+
+    Parameters beside those of the base: log(d e), the size of a round's own entry; and, with columns, the steps of
+    log(d / e) from round to round, which decide how far a round reaches ahead. (By log d and log e
+    the search would take five times as many steps: what changes one reach changes all later scales.)
+
+    start : (parameters of the base, scales of rows), where the search begins.
+    """
+
+    def __init__(self, base, start, has_columns):
+        self.base, self.n, self.has_columns = base, base.n, has_columns
+        self.units = 1 / math.sqrt(base.n) / np.array([_SIZE, _STEP])
+        x, rows = start
+        steps = np.diff(np.log(rows), prepend=0.0)
+        steps[0] = 0.0
+        self.start = np.concatenate([x, np.log(rows) * self.units[0], *([0 * steps] if has_columns else [])])
+        self.bounds = [*base.bounds, *[(None, None)] * (len(self.start) - len(x))]
+
+    def table(self, x):
+        return matrices.scaled(self.base.encoder(x[: len(self.base.start)]), *self._scales(x))
+
+    encoder = table
+
+    def pull(self, x, slope):
+        k = len(self.base.start)
+        rows, columns = self._scales(x)
+        by_rows, by_columns = slope[1] * rows, slope[2] * (columns if self.has_columns else 1.0)
+        parts = [self.base.pull(x[:k], slope[0])]
+        if not self.has_columns:
+            return np.concatenate([*parts, by_rows / self.units[0]])
+        by_steps = np.cumsum((by_rows - by_columns)[::-1])[::-1]
+        return np.concatenate([*parts, (by_rows + by_columns) / 2 / self.units[0], by_steps / 2 / self.units[1]])
+
+    def _scales(self, x):
+        x = x[len(self.base.start) :]
+        size = x[: self.n] / self.units[0]
+        reach = np.cumsum(x[self.n :] / self.units[1])
+        if np.max(np.abs(size)) + np.max(np.abs(reach), initial=0.0) > _LARGEST_LOG:
+            raise NoBracketError("scales are beyond the range of floats")  # too long a step
+        if not self.has_columns:
+            return np.exp(size), None
+        return np.exp((size + reach) / 2), np.exp((size - reach) / 2)
 
 
 class Custom:

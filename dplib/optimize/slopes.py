@@ -1,6 +1,7 @@
 """Gradients by the entries of an encoder: of Gram matrices of modes, and of errors of prefix sums.
 
-An encoder is given by its table: Toeplitz coefficients, shape (n,), or a lower-triangular array, shape (n, n).
+An encoder is given by its table: Toeplitz coefficients, shape (n,), a lower-triangular array, shape (n, n), or a
+scaled encoder itself, whose gradients have the shape (3, n): by coefficients, scales of rows, scales of columns.
 For coefficients all take time O(n log n) or O(n b) for n rounds and b batches, and store nothing of n times b.
 """
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from .. import balls_in_bins, matrices
 from .._base.lazy_scipy import fft, linalg
+from . import scaled
 
 _WORST = 1e3  # log of an error beyond the range of floats
 _SHARPNESS = 200  # of the smooth largest row: at most log(n) / 400 above the largest one
@@ -19,7 +21,16 @@ _SHARPNESS = 200  # of the smooth largest row: at most log(n) / 400 above the la
 
 def encoder(table):
     """The encoder of `dplib.matrices` that a table describes."""
+    if isinstance(table, matrices.Scaled):
+        return table
     return matrices.toeplitz(table) if table.ndim == 1 else matrices.dense(table)
+
+
+def table(encoder):
+    """What describes an encoder: the inverse of `encoder`."""
+    if isinstance(encoder, matrices.Scaled):
+        return encoder
+    return encoder.coefficients if hasattr(encoder, "coefficients") else encoder.array
 
 
 def mode(coefficients, batches):
@@ -29,11 +40,14 @@ def mode(coefficients, batches):
 
 def gram(table, batches):
     """Inner products of the modes, shape (b, b), for entries of at least 0 [N-3.2]."""
-    return balls_in_bins.gram.gram(encoder(table), batches, len(table) // batches)
+    made = encoder(table)
+    return balls_in_bins.gram.gram(made, batches, made.columns // batches)
 
 
 def gram_slope(table, weights):
     """Gradient of <weights, G> by the table, G the Gram matrix of the modes; weights symmetric, shape (b, b)."""
+    if isinstance(table, matrices.Scaled):
+        return scaled.gram_slope(table, weights)
     return _toeplitz_gram_slope(table, weights) if table.ndim == 1 else _dense_gram_slope(table, weights)
 
 
@@ -43,6 +57,8 @@ def log_error(table, largest=False, smooth=False):
     largest : False for the root mean square over rounds, ||A C^-1||_F / sqrt(n); True for the largest one.
     smooth : a smooth function close to the largest one instead, for arrays; coefficients need none.
     """
+    if isinstance(table, matrices.Scaled):
+        return scaled.log_error(table, largest, smooth)
     if table.ndim == 1:
         return _toeplitz_log_error(table, largest)
     return _dense_log_error(table, largest, smooth)

@@ -64,3 +64,32 @@ def test_log_error_of_arrays(largest):
 def test_an_error_beyond_the_range_of_floats_is_a_large_number(table):
     value, slope = slopes.log_error(table)
     assert value > 500 and not np.any(slope)
+
+
+def scaled(n, seed=4):
+    """(coefficients, scales of rows, scales of columns), and the encoder of three such rows."""
+    rng = np.random.default_rng(seed)
+    rows = np.array([np.append(1.0, rng.uniform(0, 0.5, n - 1)), *rng.uniform(0.5, 2, (2, n))])
+    return rows, lambda x: matrices.scaled(matrices.toeplitz(x[:n]), x[n : 2 * n], x[2 * n :])
+
+
+def test_gram_slope_of_scaled_encoders():
+    rows, made = scaled(12)
+    weights = np.random.default_rng(1).normal(size=(3, 3))
+    weights += weights.T
+    slope = slopes.gram_slope(made(rows.ravel()), weights)
+    numeric = difference(lambda x: np.sum(weights * slopes.gram(made(x), 3)), rows.ravel())
+    assert np.allclose(slope, numeric.reshape(3, 12), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", (1, 7, 40))
+@pytest.mark.parametrize("largest", (False, True))
+def test_log_error_of_scaled_encoders(n, largest):
+    """[N-RMSE] Values are those of the dense matrix, gradients those of differences; 40 rounds are two blocks."""
+    rows, made = scaled(n)
+    encoder = made(rows.ravel())
+    for smooth in (False, True):
+        dense, _ = slopes.log_error(encoder.entries(), largest, smooth)
+        assert slopes.log_error(encoder, largest, smooth)[0] == pytest.approx(dense, abs=1e-12)
+    numeric = difference(lambda x: slopes.log_error(made(x), largest, True)[0], rows.ravel())
+    assert np.allclose(slopes.log_error(encoder, largest, True)[1], numeric.reshape(3, n), rtol=1e-6, atol=1e-7)
