@@ -52,8 +52,8 @@ PARTS = {
     "fontTools": "__init__ agl misc/__init__ misc/loggingTools misc/textTools".split(),
     "packaging": "__init__ _structures version".split(),
 }
-FONTS = ("fonts/ttf/DejaVuSans.", "fonts/ttf/DejaVuSans-Bold.", "fonts/ttf/DejaVuSans-Oblique.", "fonts/ttf/DejaVuSansDisplay",
-    "fonts/ttf/DejaVuSansMono.", "fonts/ttf/cm", "fonts/ttf/LastResort", "fonts/ttf/STIX", "matplotlibrc")
+FONTS = ("fonts/ttf/DejaVuSans.", "fonts/ttf/DejaVuSans-", "fonts/ttf/DejaVuSansDisplay", "fonts/ttf/DejaVuSansMono.",
+    "fonts/ttf/cm", "fonts/ttf/LastResort", "fonts/ttf/STIX", "matplotlibrc")
 
 
 def digest(data):

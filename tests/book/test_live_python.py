@@ -2,6 +2,7 @@
 
 import browser_checks as checks
 import live
+import live_outputs
 import notebook_tools as tools
 import pytest
 
@@ -87,3 +88,13 @@ def test_memory_of_a_module_is_limited():
     assert live.limited(module, 300) == b"\0asm\1\0\0\0" + bytes([1, 1, 0]) + bytes([5, 5, 1, 1, 2, 172, 2]) + bytes([10, 1, 0])
     with pytest.raises(ValueError, match="no memory"):
         live.limited(module[:11])
+
+def test_estimates_may_differ_by_their_error_and_nothing_else():
+    close = live_outputs.close
+    assert close("0.2164", "0.2153") and close("0.3%", "0.2%") and close("1e-04", "1e-04") and close("leaves", "leaves")
+    assert not close("0.23", "0.2153") and not close("0.4%", "0.2%") and not close("leaf", "leaves") and not close("nan", "0.2153")
+    cells = [live_outputs.stored(cell) for cell in live_outputs.cells("05_group_privacy")]
+    assert live_outputs.differences("05_group_privacy", cells) == []
+    place = next(place for place, cell in enumerate(cells) if cell)
+    cells[place] = [*cells[place][:-1], "0.0"]
+    assert len(live_outputs.differences("05_group_privacy", cells)) == 1
