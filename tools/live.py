@@ -139,7 +139,7 @@ def needed(name):
     if package in PARTS:
         return module.rpartition(".")[0] in PARTS[package]
     if name.endswith(".dist-info/METADATA"):  # what packages say about themselves; their licences lie in licenses/
-        return False
+        return name.startswith("tqdm-")  # which reads its version there
     return not name.startswith(tuple(f"{left}{end}" for left in LEFT_OUT for end in ("/", ".")))
 
 
