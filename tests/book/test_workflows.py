@@ -71,6 +71,7 @@ def test_the_workflows_run_what_the_readme_says():
     text = {path.stem: path.read_text() for path in WORKFLOWS}
     assert "run: make test" in text["test"] and "make test " in (tools.ROOT / "README.md").read_text()
     assert "cron:" in text["matrix"] and "run: make matrix" in text["matrix"] and "run: make trust" in text["matrix"]
+    assert "run: make live-test" in text["matrix"] and "`make live-test`" in (tools.ROOT / "README.md").read_text()
     shown = subprocess.run(["make", "-s", "help"], cwd=tools.ROOT, capture_output=True, text=True).stdout
     for path in WORKFLOWS:
         for target in re.findall(r"run: make ([\w-]+)", text[path.stem]):
