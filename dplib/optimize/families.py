@@ -28,7 +28,6 @@ SCALINGS = ("rows", "both")
 MOST_BUFFERS = 8
 _MOST_DENSE = 4096  # rounds of dense arrays
 _MOST_DECAY = 1 - 1e-6
-_SIZE, _STEP = 1.0, 1.0
 _LARGEST_LOG = 60.0  # of a scale
 
 
@@ -120,11 +119,9 @@ class Scaled:
 
     def __init__(self, base, start, has_columns):
         self.base, self.n, self.has_columns = base, base.n, has_columns
-        self.units = 1 / math.sqrt(base.n) / np.array([_SIZE, _STEP])
+        self.unit = 1 / math.sqrt(base.n)  # of the logarithms, so that one scale matters as much as one coefficient
         x, rows = start
-        steps = np.diff(np.log(rows), prepend=0.0)
-        steps[0] = 0.0
-        self.start = np.concatenate([x, np.log(rows) * self.units[0], *([0 * steps] if has_columns else [])])
+        self.start = np.concatenate([x, np.log(rows) * self.unit, np.zeros(self.n * has_columns)])
         self.bounds = [*base.bounds, *[(None, None)] * (len(self.start) - len(x))]
 
     def table(self, x):
@@ -136,16 +133,16 @@ class Scaled:
         k = len(self.base.start)
         rows, columns = self._scales(x)
         by_rows, by_columns = slope[1] * rows, slope[2] * (columns if self.has_columns else 1.0)
-        parts = [self.base.pull(x[:k], slope[0])]
+        by_base = self.base.pull(x[:k], slope[0])
         if not self.has_columns:
-            return np.concatenate([*parts, by_rows / self.units[0]])
+            return np.append(by_base, by_rows / self.unit)
         by_steps = np.cumsum((by_rows - by_columns)[::-1])[::-1]
-        return np.concatenate([*parts, (by_rows + by_columns) / 2 / self.units[0], by_steps / 2 / self.units[1]])
+        return np.concatenate([by_base, (by_rows + by_columns) / 2 / self.unit, by_steps / 2 / self.unit])
 
     def _scales(self, x):
         x = x[len(self.base.start) :]
-        size = x[: self.n] / self.units[0]
-        reach = np.cumsum(x[self.n :] / self.units[1])
+        size = x[: self.n] / self.unit
+        reach = np.cumsum(x[self.n :] / self.unit)
         if np.max(np.abs(size)) + np.max(np.abs(reach), initial=0.0) > _LARGEST_LOG:
             raise NoBracketError("scales are beyond the range of floats")  # too long a step
         if not self.has_columns:
