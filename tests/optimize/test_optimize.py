@@ -300,8 +300,7 @@ def test_scales_lower_the_error(scaled):
     def dense(x):
         import jax.numpy as jnp
 
-        table = jnp.zeros(32 * 32).at[np.flatnonzero(free)].set(jnp.exp(x)).reshape(32, 32)
-        return table
+        return jnp.zeros(32 * 32).at[np.flatnonzero(free)].set(jnp.exp(x)).reshape(32, 32)
 
     start = np.log(np.maximum(scaled["both"].encoder.entries().ravel()[free], 1e-3))
     best = optimize.optimize(dense, **SMALL, start=start, lines=2048)
@@ -320,7 +319,7 @@ def test_scaled_rows_are_stationary(scaled):
     assert np.all(np.diff(encoder.row_scale) < 0.02)  # the later rounds get more noise
 
 
-def test_dp_sgd_with_scaled_rounds(scaled):
+def test_dp_sgd_with_scaled_rounds():
     """[N-gradI] d constant in epochs, Q_j^(1/4): the ratio .94413 at 16 epochs of 128 batches, exactly, at any target."""
     sums = np.arange(2048, 0, -1).reshape(16, 128).sum(axis=1)
     encoder = matrices.scaled(matrices.identity(2048), np.repeat(sums**0.25, 128))
