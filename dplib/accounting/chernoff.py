@@ -58,6 +58,29 @@ def saddle(moments, start=1.0, *, log_delta=None, epsilon=None):
     return float(max(c, 0.7 / math.sqrt(max(moments(c)[2], 1e-300))))
 
 
+def miss_tilt(moments, epsilon):
+    """The tilt in (-1, 0) that minimises the Chernoff bound on 1 - delta(epsilon), about; moments as for `saddle`."""
+    return _least(moments, lambda c: moments(c)[0] - c * epsilon - math.log(-c * (1 + c)))
+
+
+def miss_epsilon(moments, log_miss):
+    """(rough epsilon at which 1 - delta is this small, its tilt in (-1, 0)): Chernoff's, with the saddle's factor."""
+
+    def epsilon(c):
+        moment, _, variance = moments(c)
+        return (moment - log_miss - math.log(-c * (1 + c) * math.sqrt(2 * math.pi * variance))) / c
+
+    c = _least(moments, lambda c: -epsilon(c))
+    return epsilon(c), c
+
+
+def _least(moments, of):
+    # Away from the poles 0 and -1, by less than 1 / deviation.
+    edge = min(0.05, 0.7 / math.sqrt(moments(0.0)[2]))
+    found = optimize.minimize_scalar(of, bounds=(edge - 1, -edge), method="bounded", options={"xatol": edge / 20})
+    return float(found.x)
+
+
 # ------------------------------------------------------------- the composition
 
 
@@ -116,24 +139,12 @@ class Composition:
         return epsilon < mean - 1.3 * math.sqrt(variance)
 
     def miss_tilt(self, epsilon):
-        """The tilt in (-1, 0) that minimises the Chernoff bound on 1 - delta(epsilon), about."""
-        return self._least(lambda c: self.coarse(c)[0] - c * epsilon - math.log(-c * (1 + c)))
+        """`miss_tilt` of this composition."""
+        return miss_tilt(self.coarse, epsilon)
 
     def miss_epsilon(self, log_miss):
-        """(rough epsilon at which 1 - delta is this small, its tilt in (-1, 0)): Chernoff's, with the saddle's factor."""
-
-        def epsilon(c):
-            moment, _, variance = self.coarse(c)
-            return (moment - log_miss - math.log(-c * (1 + c) * math.sqrt(2 * math.pi * variance))) / c
-
-        c = self._least(lambda c: -epsilon(c))
-        return epsilon(c), c
-
-    def _least(self, of):
-        # Away from the poles 0 and -1, by less than 1 / deviation.
-        edge = min(0.05, 0.7 / math.sqrt(self.coarse(0.0)[2]))
-        found = optimize.minimize_scalar(of, bounds=(edge - 1, -edge), method="bounded", options={"xatol": edge / 20})
-        return float(found.x)
+        """`miss_epsilon` of this composition."""
+        return miss_epsilon(self.coarse, log_miss)
 
 
 class Chernoff:

@@ -29,133 +29,79 @@ import math
 
 import numpy as np
 
-from .._base.log_space import log_sum_exp
 from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError
-from .chernoff import log_kernel, saddle
+from .chernoff import log_kernel, miss_epsilon, miss_tilt, saddle
 from .floats import inside_floats
-from .lattice_composition import MOST_POINTS, Sum, TooLong, best_alias
-from .lattice_pieces import step_of
+from .lattice_composition import MOST_POINTS, Sum, best_alias
+from .lattice_losses import Losses
 from .lattice_round import Law
+from .lattice_spectrum import TooLong
 
 MOST_CELLS = 550_000
 _MOST_ENTRIES = 3e7  # cells times components of one law: about a second
 _MARGIN, _MOST_MARGIN = 3.0, 22.0  # what is cut, over delta times the aim: e^-3; over delta: e^-22
 _MOST_RECUTS = 4
 # Tilts tried, over the saddle; a period this short, next to the window, will do; digits that another tilt may cost.
-_SHARES, _SHORT, _MOST_LOSS = (1.0, 0.6, 0.35), 4.0, 3.0
+_SHARES, _SHORT, _MOST_LOSS = (1.0, 0.6, 0.35, 0.2, 0.1), 4.0, 3.0
 # Where the bulk of a round ends that is taken out, as shares of epsilon; its delta is so far below what is cut; least gain.
 _SPLITS, _ROOM, _GAIN = (0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03), 4.0, 2.0
 _CHOSEN = ("c", "spread", "rough_epsilon", "rough_log_delta")
 _MOST_CUTS = 16
 _LEAST_LOG_DELTA = -5000.0  # no level of cutting below it is tried
 _LARGEST_TILT = 1e25
+_ALIAS_ROUNDING = 1e-12  # of aliases that are subtracted, about
+_LEAST_SHARE, _MOST_SHARE = 1e-9, 30.0  # of a relative change of epsilon, in delta
+_LOG_LARGE = math.log(0.9)  # from this delta on, epsilon is found from 1 - delta
 _FIRST_AIM = 0.75  # of the width aimed at: what the first grid is chosen for
-
-
-class _Losses:
-    """The losses of all rounds in their windows, known to a few digits: for choices, not for bounds.
-
-    epsilon : the question's is at least that.
-    split : a loss, or None. Runs of which no round loses more are then left out of the moments.
-    """
-
-    def __init__(self, parts, direction, target, margin, epsilon):
-        self.split, self._end_moments = None, {}
-        self.steps = [step_of(m, rounds, direction, target, margin) for m, rounds in parts]
-        if direction == "add" and all(math.isfinite(m.log_floor) for m, _ in parts):
-            # No sum of losses reaches epsilon where one is below what all the others' maxima leave to it.
-            total = -sum(rounds * m.log_floor for m, rounds in parts)
-            for step in self.steps:
-                others = total + step.mixture.log_floor
-                step.cut_below(epsilon - others - 0.1 * (total - epsilon))
-        self.reach = max(s.high for s in self.steps) - min(s.low for s in self.steps)
-
-    def moments(self, c):
-        """(log moment, mean, variance) of the summed loss at tilt c, to a few digits."""
-        whole = self.moments_up_to(c, math.inf)
-        if self.split is None:
-            return whole
-        # The runs with a loss above the split: the difference of two measures.
-        bulk = self.moments_up_to(c, self.split)
-        less = math.exp(min(bulk[0] - whole[0], 0.0))
-        left = _share_left(whole[0], bulk[0])
-        mean = (whole[1] - less * bulk[1]) / left
-        square = (whole[2] + whole[1] ** 2 - less * (bulk[2] + bulk[1] ** 2)) / left
-        return [whole[0] + math.log(left), mean, max(square - mean * mean, 1e-6 * mean * mean)]
-
-    def moments_up_to(self, c, most):
-        """The same of the losses up to `most`, all of them in the bulk of their round or not."""
-        sums = np.zeros(3)
-        for step in self.steps:
-            loss, log_mass = step.rough
-            if most < math.inf:
-                log_mass = np.where(loss <= most, log_mass, -1e300)
-            logs = log_mass + c * loss
-            top = logs.max()
-            weights = np.exp(logs - top)
-            total = weights.sum()
-            mean = weights @ loss / total
-            variance = weights @ (loss - mean) ** 2 / total
-            sums += step.rounds * np.array([top + math.log(total), mean, variance])
-        return sums.tolist()
-
-    def end_moment(self, c):
-        """The log moment at tilt c of the lower law, where what lies beyond the window counts as the window's end; kept, for many periods."""
-        if (c, self.split) not in self._end_moments:
-            self._end_moments[c, self.split] = self._end_moment(c)
-        return self._end_moments[c, self.split]
-
-    def _end_moment(self, c):
-        whole = 0.0
-        for step in self.steps:
-            loss, log_mass = step.rough
-            logs = np.append(log_mass + c * loss, step.log_high_tail + c * step.high)
-            whole += step.rounds * float(log_sum_exp(logs))
-        if self.split is None:
-            return whole
-        return whole + math.log(_share_left(whole, self.moments_up_to(c, self.split)[0]))
-
-    def one_jump_epsilon(self, target):
-        """About the epsilon at which one round alone, times the number of rounds, has delta; target : its logarithm."""
-
-        def log_delta(epsilon):
-            total = 0.0
-            for step in self.steps:
-                loss, log_mass = step.rough
-                total += step.rounds * float(np.exp(log_mass) @ -np.expm1(np.minimum(epsilon - loss, 0.0)))
-            return math.log(max(total, 1e-300))
-
-        low, high = 0.0, max(step.high for step in self.steps)
-        if log_delta(0.0) <= target or not high > 0:
-            return 0.0
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (middle, high) if log_delta(middle) > target else (low, middle)
-        return low
 
 
 class _Solver:
     """Refines the lattice until the bracket is as narrow as asked, or the grid is full."""
 
     def __init__(
-        self, parts, direction, *, log_delta=None, epsilon=None, aim=1e-7, guess=None, cells=MOST_CELLS, points=MOST_POINTS
+        self, parts, direction, *, log_delta=None, epsilon=None, aim=1e-7, guess=None, cells=MOST_CELLS, points=MOST_POINTS,
+        for_chernoff=False,
     ):
+        """for_chernoff : windows end where losses are rare, and the tilt is above 0. Else a window may also end where losses are so
+        large that it makes no difference, and a delta near 1 is found from what it misses.
+        """
         if not parts:
             raise ValueError("composition must not be empty")
         self.log_delta, self.epsilon, self.c = log_delta, epsilon, 1.0
         self.guessed = guess is not None
         self.margin, self.rough_log_delta = min(_MARGIN - math.log(aim), _MOST_MARGIN), 0.0
-        self._cut(parts, direction, guess if log_delta is None else log_delta)
-        if log_delta is not None and guess:
-            self._aim_tilt(guess)
-        while self.rough_epsilon > 0 and self.c < _LARGEST_TILT:
+        self.about = math.inf  # an epsilon that decides which losses are large
+        self.log_miss = math.log(-math.expm1(log_delta)) if _LOG_LARGE <= (log_delta or -math.inf) else None
+        if for_chernoff:
+            self.log_miss = None
+        elif epsilon is not None:
+            self.about = epsilon
+        if log_delta is None:
+            self._cut(parts, direction, guess)
+        else:
+            self._cut_twice(parts, direction, aim, guess, for_chernoff)
+        while self.log_miss is None and self.rough_epsilon > 0 and self.c < _LARGEST_TILT:
             self._take_bulk_out(guess if epsilon is None else epsilon)
             if epsilon is None or guess is not None or self.losses.split is None or self.rough_log_delta > self.level - 3:
                 break
             self._cut(parts, direction, self.rough_log_delta)
         components = max(s.components for s in self.losses.steps)
         self.cells, self.points = int(min(cells, 5e6 / min(components, 40), _MOST_ENTRIES / components)), points
+
+    def _cut_twice(self, parts, direction, aim, guess, for_chernoff):
+        """Windows and tilt for a known delta; the second time epsilon is known, too, and how delta moves with it."""
+        known = self.log_delta if self.log_miss is None else self.log_miss
+        for again in (True, False):
+            self._cut(parts, direction, known)
+            if guess:
+                self._aim_tilt(guess)
+            if for_chernoff or not (again and self.rough_epsilon > 0 and abs(self.c) < _LARGEST_TILT):
+                break
+            self.about = self.rough_epsilon
+            # d log delta / d log epsilon, about: a share of delta is that much less of epsilon.
+            share = min(max(abs(self.c) * self.about, _LEAST_SHARE), _MOST_SHARE)
+            self.margin = min(_MARGIN - math.log(aim * share), _MOST_MARGIN)
 
     def _cut(self, parts, direction, known):
         """Window and tilt.
@@ -167,7 +113,8 @@ class _Solver:
         level, low, high = -60.0 if known is None else known, _LEAST_LOG_DELTA, 0.0
         for _ in range(_MOST_CUTS):
             self.level = level
-            self.losses = _Losses(parts, direction, level, self.margin, self.epsilon or 0.0)
+            least = (self.epsilon or 0.0) if self.log_miss is None else None
+            self.losses = Losses(parts, direction, level, self.margin, least, self.about)
             if not 1e-290 < self.losses.reach < 1e290:
                 raise NoBracketError("the lattice found no spread in the losses that matter")
             self._aim_tilt()
@@ -208,6 +155,14 @@ class _Solver:
 
     def _aim_tilt(self, epsilon=None):
         """Saddle, spread, and a rough epsilon or log delta. epsilon : about that of log_delta, if it is known better."""
+        if self.log_miss is not None:
+            moments = self.losses.moments
+            if epsilon is None:
+                self.rough_epsilon, self.c = miss_epsilon(moments, self.log_miss)
+            else:
+                self.rough_epsilon, self.c = epsilon, miss_tilt(moments, epsilon)
+            self.spread = math.sqrt(max(moments(self.c)[2], 1e-300))
+            return
         epsilon = self.epsilon if epsilon is None else epsilon
         log_delta = self.log_delta if epsilon is None else None
         self.c = c = saddle(self.losses.moments, self.c, log_delta=log_delta, epsilon=epsilon)
@@ -243,9 +198,9 @@ class _Solver:
         for _ in range(6):
             try:
                 laws = [Law(s, self.h, self.c) for s in self.losses.steps]
-                upper = Sum(laws, "upper", self.period, self.losses.end_moment, self.losses.split, self.points)
+                upper = Sum(laws, "upper", self.period, self.losses.alias_moment, self.losses.split, self.points)
                 empty = any(not law.lower.any() for law in laws)
-                lower = None if empty else Sum(laws, "lower", self.period, self.losses.end_moment, self.losses.split, self.points)
+                lower = None if empty else Sum(laws, "lower", self.period, self.losses.alias_moment, self.losses.split, self.points)
             except TooLong:
                 longest = 1.02 * self.period / self.points
                 if self.finest >= longest:
@@ -266,6 +221,12 @@ class _Solver:
                 return
             del laws, upper, lower  # a full grid fills a hundred megabytes
 
+    def excess(self, bound):
+        """Function of epsilon, above 0 where the bound on delta is above the delta that is asked for."""
+        if self.log_miss is None:
+            return lambda epsilon: bound.log_bound(epsilon) - self.log_delta
+        return lambda epsilon: self.log_miss - bound.log_miss(epsilon)
+
     def refine(self, ratio):
         """Choose the next step: the width falls like h^2; `ratio` = width / aim."""
         self.h = max(self.finest, self.h * min(0.5, 0.8 / math.sqrt(ratio)))
@@ -275,6 +236,9 @@ def _shortest_period(losses, c, epsilon):
 
     epsilon : about.
     """
+    if c < 0:
+        spread = math.sqrt(max(losses.moments(c)[2], 1e-300))
+        return _period(losses, c, spread, epsilon), c, spread
     # delta is at most 1: where the tilted mass is far above it, as beside an atom of the largest loss, rounding is all.
     least = c * 2.0**-60
     while losses.moments(c)[0] - c * epsilon > _MOST_LOSS:
@@ -300,21 +264,20 @@ def _period(losses, c, spread, epsilon):
     """A period whose aliases are negligible, as short as possible."""
     if c >= _LARGEST_TILT:
         return losses.reach
-    lead = losses.moments(c)[0] - c * epsilon - math.log(max(spread * c * (1 + c), 1e-6))
+    lead = losses.moments(c)[0] - c * epsilon - math.log(max(spread * abs(c) * (1 + c), 1e-6))
     best = None
-    for multiple in (8, 10, 12, 15, 20, 25, 30, 37, 45, 57, 70, 85, 100, 150, 250, 500, 1000, 3000, 10000):
+    for multiple in (2, 2.5, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 37, 45, 57, 70, 85, 100, 150, 250, 500, 1000, 3000, 10000):
         period = multiple * spread
-        value = np.logaddexp(*(best_alias(losses.end_moment, c, epsilon, period, s)[0] for s in (1, -1)))
+        above, below = (best_alias(losses.alias_moment, c, epsilon, period, side)[0] for side in (1, -1))
+        if c > 0 and losses.split is None and period > epsilon + 1:
+            # These are known but for e^x at x = epsilon - period, and for rounding.
+            below = min(below, -c * period + math.log(math.exp(epsilon - period) + _ALIAS_ROUNDING))
+        value = np.logaddexp(above, below)
         if best is None or value < best[0] - 0.5:
             best = value, period
         if value < lead - 32:
             break
     return best[1]
-
-
-def _share_left(log_whole, log_bulk):
-    """1 - bulk / whole, above 0: both are known to a few digits."""
-    return max(-math.expm1(min(log_bulk - log_whole, 0.0)), 1e-16)
 
 
 @inside_floats()
@@ -332,11 +295,11 @@ def side_log_delta(
         solver = _Solver(
             composition, direction, epsilon=epsilon, aim=relative_width, guess=level, cells=cells, points=points
         )
-        found, upper_end, log_infinite = _log_delta_by(solver, epsilon, relative_width)
+        found, upper_end, log_cut = _log_delta_by(solver, epsilon, relative_width)
         if found is not None and (best is None or found.width < best.width):
             best = found
         # Was more cut than this delta allows? Its upper end tells from which level on it does not.
-        if log_infinite < upper_end - solver.margin + 2 or upper_end < least or not (level is None or upper_end < level - 1):
+        if log_cut < upper_end - solver.margin + 2 or upper_end < least or not (level is None or upper_end < level - 1):
             break
         level = upper_end
     if best is None:
@@ -345,21 +308,21 @@ def side_log_delta(
 
 
 def _log_delta_by(solver, epsilon, relative_width):
-    """(narrowest Bracket of log delta or None, least upper end, log mass of what counts as infinite)."""
-    best, least_upper, log_infinite = None, 0.0, -math.inf
+    """(narrowest Bracket of log delta or None, least upper end, log of what the windows cost)."""
+    best, least_upper, log_cut = None, 0.0, -math.inf
     for upper, lower in solver.brackets(relative_width):
         low, high = lower.log_bound(epsilon) if lower else -math.inf, min(upper.log_bound(epsilon), 0.0)
         if low > high:
             raise AssertionError("lattice bounds crossed: please report this input")
         if math.isfinite(low) and (best is None or high - low < best.width):
             best = Bracket(low, high, "lattice")
-        least_upper, log_infinite = min(least_upper, high), upper.log_infinite
+        least_upper, log_cut = min(least_upper, high), upper.log_cut(epsilon)
         # What was cut does not get less by a finer grid.
-        if high - low <= relative_width or log_infinite > high - solver.margin + 2:
+        if high - low <= relative_width or log_cut > high - solver.margin + 2:
             break
         solver.refine((high - low) / relative_width if math.isfinite(high - low) else 1e6)
         del upper, lower
-    return best, least_upper, log_infinite
+    return best, least_upper, log_cut
 
 
 @inside_floats()
@@ -383,8 +346,8 @@ def side_epsilon(
     )
     best = None
     for upper, lower in solver.brackets(relative_width):
-        high = _crossing(upper.log_bound, log_delta, solver, +1, relative_width)
-        low = _crossing(lower.log_bound, log_delta, solver, -1, relative_width) if lower else 0.0
+        high = _crossing(solver.excess(upper), solver, +1, relative_width)
+        low = _crossing(solver.excess(lower), solver, -1, relative_width) if lower else 0.0
         if low > high:
             raise AssertionError("lattice bounds crossed: please report this input")
         if math.isfinite(high) and (best is None or high - low < best.width):
@@ -399,15 +362,14 @@ def side_epsilon(
     return best
 
 
-def _crossing(log_bound, log_delta, solver, side, relative_width):
-    """Certified end: side +1, some eps >= 0 with bound <= delta; side -1, bound >= delta.
+def _crossing(gap, solver, side, relative_width):
+    """Certified end: side +1, some eps >= 0 with gap <= 0; side -1, gap >= 0.
 
-    The search starts at the Chernoff value: far from it the tilt is wrong and the
-    bound says nothing.
+    gap : function of epsilon that falls: the log of a bound on delta, over delta. The search starts at the Chernoff value:
+    far from it the tilt is wrong and the bound says nothing.
     """
-    gap = lambda eps: log_bound(eps) - log_delta
     x = max(solver.rough_epsilon, 0.0)
-    value, step = gap(x), 2 / solver.c
+    value, step = gap(x), 2 / abs(solver.c)
     if value > 0:
         low, low_gap, high, high_gap = x, value, math.inf, -math.inf
         for _ in range(60):

@@ -6,11 +6,8 @@ at eps = origin + n h + r, 0 <= r <= h, is
 
     sum_{j>=1} mass_{n+j} (e^{-cjh} - e^{r-(c+1)jh}),   masses continued with period N.
 
-Frequencies with |phi| < e^-90 are left out; where few are left the sum over j is done
-in closed form for each of them, else it is done on the masses. On a long lattice the
-transform of all N frequencies is not even computed: those beyond a low band are
-bounded by a transform of _FOLD points, by |f(y)| <= max at the ends + length^2/8 max|f''|
-for f = |phi|^2 of one round, whose second derivative is at most twice the variance.
+At a tilt between -1 and 0 the same sums over both sides of eps give what delta misses. Where few frequencies
+matter (`lattice_spectrum`) the sum over j is done in closed form for each of them, else it is done on the masses.
 """
 
 from __future__ import annotations
@@ -20,25 +17,20 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import fft
-from .._base.log_space import EPS, complex_log1p
+from .._base.log_space import EPS
 from ..results import NoBracketError
 from .chernoff import log_kernel
+from .lattice_spectrum import FOLD, spectrum, split_spectrum
 
 MOST_POINTS = 1_800_000  # of a transform that is computed in full: about 70 MB
-_FOLD = 2**17  # points of the transform that bounds the high frequencies of a longer lattice
-_BAND = 4096  # frequencies computed one by one
 _SERIES = 20_000  # frequencies that are summed in closed form
 _BLOCK = 2**15  # lattice points summed at once
 _LEAST = 650.0  # minus the log of a factor that counts for nothing
-_DEAD = -90.0  # log of what a product of transforms may be to be left out
 # Tilts, relative to the law's own, at which aliases are bounded. A law of rare large losses explodes within a per cent.
-_ABOVE, _BELOW = (1.005, 1.01, 1.02, 1.05, 1.1, 1.25, 1.6, 2.5, 5.0), (0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99)
+_ABOVE, _BELOW = (1.005, 1.01, 1.02, 1.05, 1.1, 1.25, 1.6, 2.5, 5.0, 10.0, 20.0, 40.0), (0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99)
+_BETWEEN = (0.02, 0.1, 0.3, 0.6, 1.0)  # the same below 0: shares of the way to 0, or to -1
 _LARGEST_TILT = 240.0  # of the bound on what is left out, over the tilt of the sum
-_DIGIT = 64  # length of the sums of `_low_band`
-
-
-class TooLong(NoBracketError):
-    """The lattice has more points than a transform may have, and no low band carries it."""
+_RARELY = -36.0  # log of a probability whose square does not count next to it
 
 
 class Sum:
@@ -46,7 +38,8 @@ class Sum:
 
     laws : one Law per mixture, with one step and one tilt. side : "upper" or "lower".
     period : least length of the lattice, of at most `points` points. rough_moment : function of a tilt, about the log
-    moment of the summed loss (it ranks the tilts of the aliasing bound). split : a loss, or None. Runs of which no round
+    moment of the summed loss (it ranks the tilts of the aliasing bound). At a tilt between -1 and 0 it bounds what delta
+    misses [A-20]. split : a loss, or None. Runs of which no round
     loses more are then left out of the sums: their delta is bounded by Chernoff above, and by 0 below.
     """
 
@@ -56,7 +49,7 @@ class Sum:
         self.period = self.size * self.h
         self.rough_moment, self._certified, self._left_out = rough_moment, {}, []
         self.log_moment = self.origin = self.moment_error = 0.0
-        self.log_infinite = -math.inf
+        self.log_missing = -math.inf
         rows = []
         for law in laws:
             masses, rounds = getattr(law, side), law.step.rounds
@@ -68,41 +61,100 @@ class Sum:
             # Centred at the mean, so that the phase of a high power stays small.
             centre = int(round(float(np.arange(len(masses)) @ masses)))
             error = rounding(law, self.size)
+            if side == "lower":
+                error += law.tail_error
+                self.log_missing = float(np.logaddexp(self.log_missing, law.log_missing + math.log(rounds)))
             rows.append((masses, centre, rounds, error))
             self.origin += rounds * (law.offset + self.h * (law.first + centre))
             self.moment_error += rounds * error
-            self.log_infinite = np.logaddexp(self.log_infinite, law.log_infinite + math.log(rounds))
         self.moment_error += 4 * EPS * abs(self.log_moment)
+        self.log_infinite = _log_of_any(laws)
         if split is None:
-            frequencies, power, self.mass_error = _spectrum(rows, self.size, points)
+            frequencies, power, errors = spectrum(rows, self.size, points)
         else:
             cuts = [law.index_above(split) for law in laws]
-            frequencies, power, self.mass_error = _split_spectrum(rows, cuts, self.size, points)
-        self.mass_error += 8 * EPS * math.log2(self.size) * 2 * float(np.abs(power).sum()) / self.size
+            frequencies, power, errors = split_spectrum(rows, cuts, self.size, points)
+        self.mass_error, self.masses_error = errors
+        inverse = 8 * EPS * math.log2(self.size)  # of the inverse transform, relative
+        self.mass_error += inverse * 2 * float(np.abs(power).sum()) / self.size
+        self.masses_error += inverse * math.sqrt(2 / self.size) * float(np.linalg.norm(power))
         del rows
         kind = _Series if len(frequencies) <= _SERIES else _Masses
         self.values = kind(frequencies, power, self.size, self.c, self.h)
 
+    def log_cut(self, epsilon):
+        """log of what the windows cost delta(epsilon) at most [A-29]."""
+        rows = [(log_tail - max(high - epsilon, 0.0), law.step.rounds) for law in self.laws for log_tail, high in law.beyond]
+        return float(np.logaddexp.reduce([log_cost + math.log(rounds) for log_cost, rounds in rows], initial=-math.inf))
+
     def log_bound(self, epsilon):
         """log of the bound on delta(epsilon); -inf where the lower bound is empty."""
+        if self.side == "lower":
+            return self._log_less(epsilon)
+        if self.split is None:
+            finite = self._log_more(epsilon, self._least_alias(epsilon))
+        else:
+            finite = np.logaddexp(self._log_more(epsilon), self._log_left_out(epsilon))
+        return float(np.logaddexp(finite, self.log_infinite))
+
+    def log_miss(self, epsilon):
+        """log of the bound on 1 - delta(epsilon), lower for the upper law: what is infinite misses nothing."""
+        if self.side == "upper":
+            return self._log_less(epsilon)
+        return float(np.logaddexp(self._log_more(epsilon), self.log_missing))
+
+    def _log_more(self, epsilon, alias=0.0):
+        """log of the periodic sum, which is too large by `alias` at least, with its error."""
+        lead, value, slack = self._periodic(epsilon)
+        left = max(value, 0.0) + slack - alias * math.exp(min(-lead, 700.0))
+        return lead + math.log(left) if left > 0 else -math.inf
+
+    def _log_less(self, epsilon):
+        """log of the periodic sum without its error and its aliases."""
+        lead, value, slack = self._periodic(epsilon)
+        left = value - slack - math.exp(min(self._log_aliasing(epsilon) - lead, 700.0))
+        return lead + math.log(left) if left > 0 else -math.inf
+
+    def _least_alias(self, epsilon):
+        """Lower bound of the aliases from below [A-7]: at x = epsilon - m Lambda, delta is at least E 1 - e^x E e^-L."""
+        if self.period < epsilon + 1 or self.c * self.period > _LEAST:
+            return 0.0
+        first, second = math.exp(self._log_mass(0.0) - self.moment_error), math.exp(self._log_mass(-1.0) + self.moment_error)
+        more = first / math.expm1(self.c * self.period)
+        less = second * math.exp(epsilon - (1 + self.c) * self.period) / -math.expm1(-(1 + self.c) * self.period)
+        return max(more * (1 - 8 * EPS) - less * (1 + 1e-12), 0.0)
+
+    def _log_mass(self, tilt):
+        """log of the law's moment at that tilt, kept."""
+        if tilt not in self._certified:
+            self._certified[tilt] = self._log_moments(tilt)[0]
+        return self._certified[tilt]
+
+    def _periodic(self, epsilon):
+        """(log of a factor, sum over all periods, its error) of delta, or of what it misses."""
         h, c = self.h, self.c
         n = math.floor((epsilon - self.origin) / h)
         at = self.origin + n * h
         rest = min(max(epsilon - at, 0.0), h)
         value = self.values.at(n, rest)
-        # All periods together are two geometric series.
-        weight = (1 / math.expm1(c * h) - math.exp(rest) / math.expm1((c + 1) * h)) * (1 + 1e-6)
-        slack = self.mass_error * weight + abs(value) * (
-            self.moment_error + EPS * (64 + 8 * c * (abs(epsilon) + abs(self.origin)))
+        # All periods together are two geometric series; below 0 both of the other sign.
+        weight = abs(1 / math.expm1(c * h) - math.exp(rest) / math.expm1((c + 1) * h)) * (1 + 1e-6)
+        error = min(self.mass_error * weight, self.masses_error * self._norm_of_weights(rest))
+        slack = error + abs(value) * (
+            self.moment_error + EPS * (64 + 8 * abs(c) * (abs(epsilon) + abs(self.origin)))
         )
-        lead = self.log_moment - c * at
-        if self.side == "upper":
-            finite = lead + math.log(max(value, 0.0) + slack)
-            if self.split is not None:
-                finite = np.logaddexp(finite, self._log_left_out(epsilon))
-            return float(np.logaddexp(finite, self.log_infinite))
-        left = value - slack - math.exp(min(self._log_aliasing(epsilon) - lead, 700.0))
-        return lead + math.log(left) if left > 0 else -math.inf
+        return self.log_moment - c * at, value, slack
+
+    def _norm_of_weights(self, rest):
+        """Upper bound of the root of the sum of squares of what the masses of one period are multiplied with."""
+        below, above = abs(self.c) * self.h, (1 + self.c) * self.h
+        first, second = 1 / -math.expm1(-below * self.size), math.exp(rest) / -math.expm1(-above * self.size)
+        squares = first * first / math.expm1(2 * below), second * second / math.expm1(2 * above)
+        if self.c < 0:  # two sides, of which one begins at 0
+            return (math.sqrt(squares[0]) * math.exp(below) + math.sqrt(squares[1])) * (1 + 1e-6)
+        # (a - b)^2, where all periods of the product are counted, as they are in the squares.
+        product = first * second * -math.expm1(-(below + above) * self.size) / math.expm1(below + above)
+        return math.sqrt(max(sum(squares) - 2 * product, 0.0) + 1e-12 * sum(squares)) * (1 + 1e-6)
 
     def _log_left_out(self, epsilon):
         """log of a bound on delta of the runs that are left out, by Chernoff at a tilt that bounds it well."""
@@ -130,144 +182,36 @@ class Sum:
         return base + growth + math.log(max(-math.expm1(-growth), 1e-300)), base
 
     def _log_aliasing(self, epsilon):
-        """log of a bound on sum_{m != 0} e^{c m Lambda} delta(eps + m Lambda), by Chernoff."""
+        """log of a bound on sum_{m != 0} e^{c m Lambda} delta(eps + m Lambda), or of what it misses, by Chernoff."""
         ends = []
         for side in (1, -1):
             _, tilt = best_alias(self.rough_moment, self.c, epsilon, self.period, side)
-            if tilt is not None and tilt not in self._certified:
-                self._certified[tilt] = self._log_moments(tilt)[0]
-            exact = lambda tilt: self._certified[tilt]
-            ends.append(best_alias(exact, self.c, epsilon, self.period, side, [tilt])[0])
+            ends.append(best_alias(self._log_mass, self.c, epsilon, self.period, side, [tilt])[0])
         return float(np.logaddexp(*ends))
 
 
-def _spectrum(rows, size, points):
-    """(frequencies, product of the transforms at them, error of every mass) where it matters.
-
-    rows : list of (masses, their centre, rounds, error). points : most that are transformed in full.
-    """
-    half = size // 2 + 1
-    count = _band_width(rows, size) if size > _FOLD else half
-    band = size > _FOLD and count <= _BAND
-    if size > points and not band:
-        raise TooLong(f"the lattice needs {size} points")
-    count = count if band else half
-    frequencies = np.arange(count, dtype=np.int32)
-    # A computed modulus m is off by e at most, its power by (m + e)^T - m^T; excess = T log(1 + e / m).
-    log_power, angle, excess = np.zeros((3, count))
-    left_out = 0.0
-    for masses, centre, rounds, error in rows:
-        if band:
-            transform = _low_band(masses, centre, size, frequencies)
-        else:
-            transform = fft.rfft(_wrapped(masses, centre, size), overwrite_x=True)
-            if len(frequencies) < half:
-                transform = transform[frequencies]
-        for low in range(0, len(frequencies), _BLOCK):
-            part = slice(low, low + _BLOCK)
-            values = transform[part]
-            modulus = np.maximum(np.abs(values), 1e-300)
-            log_power[part] += rounds * np.log(modulus)
-            excess[part] += rounds * np.log1p(error / modulus)
-            angle[part] += rounds * np.angle(values)
-        del transform, values
-        live = log_power > _DEAD
-        if not live.all():
-            # The factors to come are at most 1, up to rounding.
-            left_out += 1.01 * float(np.exp((log_power + excess)[~live]).sum())
-            frequencies, log_power, angle, excess = (
-                array[live] for array in (frequencies, log_power, angle, excess)
-            )
-    # Error of every mass: the mean over frequencies, those left out included.
-    error = np.exp(log_power + excess) @ -np.expm1(-excess)
-    mass_error = 2 * (float(error) + left_out) / size + (math.exp(_DEAD / 2) if band else 0.0)
-    power = np.exp(log_power, out=log_power)
-    product = np.empty(len(power), complex)
-    np.cos(angle, out=product.real)
-    np.sin(angle, out=product.imag)
-    product *= power
-    return frequencies, product, mass_error
-
-
-def _split_spectrum(rows, cuts, size, points):
-    """The same for the runs in which some round loses more than the split [A-8]: prod (B + X)^T - prod B^T, where
-    B is the transform of the losses up to the split and X that of the others.
-
-    That is a sum of products with positive coefficients, each with a factor X. So if B and X are off by b and x at
-    most, it is off by F (sum T x / m + s sum T b / m) at most: m = |B| + |X| + b + x, F = prod m^T, and s, the
-    largest of 1 - prod (|B| / m)^T, is at most 1 and at most sum T (|X| + x) / (|B| + |X|).
-    cuts : of each row, the first of its masses above the split.
-    """
-    half = size // 2 + 1
-    if size > points:
-        raise TooLong(f"the lattice needs {size} points")
-    log_base, growth = np.zeros((2, half), complex)
-    log_most, share, small, large = np.zeros((4, half))
-    for (masses, centre, rounds, error), at in zip(rows, cuts):
-        bulk, tail = masses.copy(), masses.copy()
-        bulk[at:], tail[:at] = 0.0, 0.0
-        bulk_transform = fft.rfft(_wrapped(bulk, centre, size), overwrite_x=True)
-        tail_transform = fft.rfft(_wrapped(tail, centre, size), overwrite_x=True)
-        off_b, off_x = error * float(bulk.sum()), error * float(tail.sum())
-        for low in range(0, half, _BLOCK):
-            part = slice(low, low + _BLOCK)
-            b, x = bulk_transform[part], tail_transform[part]
-            size_b, size_x = np.abs(b), np.abs(x)
-            most = size_b + size_x
-            share[part] += np.minimum(rounds * (size_x + off_x) / np.maximum(most, 1e-300), rounds)
-            most += off_b + off_x
-            log_most[part] += rounds * np.log(most)
-            small[part] += rounds * off_x / most
-            large[part] += rounds * off_b / most
-            b[size_b < 1e-200] = 1e-200  # far below the error
-            log_b = np.log(np.maximum(size_b, 1e-200)) + 1j * np.angle(b)
-            far = size_x >= 0.5 * size_b
-            ratio = np.where(far, 0.0, x) / b
-            more = complex_log1p(ratio.real, ratio.imag)
-            if far.any():
-                whole = b[far] + x[far]
-                whole[np.abs(whole) < 1e-200] = 1e-200
-                more[far] = np.log(whole) - log_b[far]
-            growth[part] += rounds * more
-            log_base[part] += rounds * log_b
-        del bulk_transform, tail_transform
-    power = np.empty(half, complex)
-    for low in range(0, half, _BLOCK):
-        part = slice(low, low + _BLOCK)
-        base, more = log_base[part], growth[part]
-        # Far growth needs no expm1, and would overflow there.
-        far = more.real > 1
-        power[part] = np.exp(base) * np.expm1(np.where(far, 0.0, more))
-        if far.any():
-            power[part][far] = np.exp((base + more)[far]) - np.exp(base[far])
-    error = np.exp(log_most) * (small + np.minimum(share, 1.0) * large)
-    return np.arange(half, dtype=np.int32), power, 2 * float(error.sum()) / size
-
-
-def _band_width(rows, size):
-    """How many low frequencies have to be computed for |phi| < e^{_DEAD / 2} at all others."""
-    log_bound, gap = np.zeros(_FOLD // 2), 2 * math.pi / _FOLD
-    for masses, centre, rounds, error in rows:
-        square = (np.abs(fft.rfft(_wrapped(masses, centre, _FOLD), overwrite_x=True)) + error) ** 2
-        places = np.arange(len(masses)) - centre
-        variance = float((places * places) @ masses)  # around `centre`: at least the variance
-        between = np.maximum(square[1:], square[:-1]) + gap * gap / 4 * variance
-        log_bound += rounds / 2 * np.log(np.minimum(between, 1.0))
-    alive = np.flatnonzero(log_bound > _DEAD / 2)
-    last = int(alive[-1]) + 1 if len(alive) else 0
-    return min(int(math.ceil(last * (size / _FOLD))) + 2, size // 2 + 1)
+def _log_of_any(laws):
+    """log of the probability that the loss of some round is infinite, rounded up."""
+    bound = float(np.logaddexp.reduce([law.log_infinite + math.log(law.step.rounds) for law in laws]))
+    if bound < _RARELY:  # the sum will do
+        return bound + 4 * EPS
+    none = math.fsum(law.step.rounds * math.log1p(-math.exp(law.log_infinite)) for law in laws)
+    return min(math.log(-math.expm1(none)) + 4 * EPS, 0.0)
 
 
 def best_alias(moment, c, epsilon, period, side, tilts=None):
     """(log of the bound on the aliases above (side 1) or below (-1), tilt that gives it).
 
     moment : function of a tilt, the log moment of the summed loss. Below, delta <= 1
-    is a bound as well, and its tilt None.
+    is a bound as well, and its tilt None. For c < 0 the aliases are those of 1 - delta.
     """
     if tilts is None:
-        tilts = [c * x for x in (_ABOVE if side > 0 else _BELOW)]
+        if c > 0:
+            tilts = [c * x for x in (_ABOVE if side > 0 else _BELOW)]
+        else:  # between the law's own tilt and 0, or -1
+            tilts = [c + x * (-c if side > 0 else -1 - c) for x in _BETWEEN]
     best = math.inf, None
-    if side < 0:
+    if side < 0 and c > 0:
         best = -c * period - math.log(-math.expm1(-c * period)), None
     for tilt in tilts:
         gap = 0.0 if tilt is None else abs(tilt - c) * period
@@ -287,7 +231,7 @@ class _Series:
         # Both halves of the spectrum: twice the real part, 0 and N/2 once.
         self.twice = 2.0 / size * power
         self.twice[(frequencies == 0) | (2 * frequencies == size)] /= 2
-        self.twice /= np.expm1(z) * np.expm1(z + h)
+        self.twice /= math.copysign(1.0, c) * np.expm1(z) * np.expm1(z + h)
         self.growth = np.exp(z)
 
     def at(self, n, rest):
@@ -309,11 +253,31 @@ class _Masses:
         self.masses = fft.irfft(power, n=size, overwrite_x=True)
         # The two exponentials on the first block, all periods together. What is nearly below the smallest float is left out:
         # sums of such terms take a hundred times as long, and are far below the slack.
-        steps = h * np.arange(1, min(_BLOCK, size, int(_LEAST / (c * h)) + 1) + 1)
-        self.decay = np.exp(-c * steps) / -math.expm1(-c * size * h)
+        steps = h * np.arange(1, min(_BLOCK, size, int(_LEAST / (abs(c) * h)) + 1) + 1)
+        self.decay = np.exp(-abs(c) * steps) / -math.expm1(-abs(c) * size * h)
         self.decay_twice = np.exp(-(c + 1) * steps) / -math.expm1(-(c + 1) * size * h)
 
     def at(self, n, rest):
+        if self.c < 0:
+            above = self._one_sided(self.masses, n + 1, self.c + 1, self.decay_twice)
+            # From point n on downwards: its own mass counts once.
+            below = self._one_sided(self.masses[::-1], self.size - 1 - n, -self.c, self.decay)
+            return math.exp(rest) * above + math.exp(-self.c * self.h) * below
+        return self._above(n, rest)
+
+    def _one_sided(self, masses, start, rate, decay):
+        """sum_{j>=1} masses_{start - 1 + j} e^{-rate j h} over all periods."""
+        start, value, block = start % self.size, 0.0, len(decay)
+        for first, last in ((start, self.size), (0, start)):
+            for low in range(first, last, block):
+                part = masses[low : min(low + block, last)]
+                before = rate * self.h * ((low - start) % self.size)
+                if before > _LEAST:
+                    return value
+                value += math.exp(-before) * float(part @ decay[: len(part)])
+        return value
+
+    def _above(self, n, rest):
         # In blocks, where both exponentials are the block's own times those of the first block.
         start, value, block = (n + 1) % self.size, 0.0, len(self.decay)
         for first, last in ((start, self.size), (0, start)):
@@ -327,44 +291,6 @@ class _Masses:
         return value
 
 
-def _low_band(masses, centre, size, frequencies):
-    """sum_i masses_i e^{-2 pi i k (i - centre) / size} for a few low frequencies k.
-
-    The index is split into digits of base 64, so that every sum is short and rounds
-    little; the phases are exact multiples of a turn over `size`.
-    """
-
-    def phases(places):
-        turns = (np.outer(places, frequencies) % size) / size
-        return np.exp(-2j * math.pi * turns)
-
-    digits, square = np.arange(_DIGIT), _DIGIT * _DIGIT
-    inner, middle = phases(digits), phases(_DIGIT * digits)
-    parts = np.hstack([inner.real, inner.imag])
-    count = -(-len(masses) // square)
-    outer = phases(square * np.arange(count) - centre)
-    total = np.zeros(len(frequencies), complex)
-    for row in range(count):
-        block = np.zeros(square)
-        here = masses[row * square : (row + 1) * square]
-        block[: len(here)] = here
-        sums = block.reshape(_DIGIT, _DIGIT) @ parts
-        sums = sums[:, : len(frequencies)] + 1j * sums[:, len(frequencies) :]
-        total += outer[row] * np.einsum("rk,rk->k", middle, sums)
-    return total
-
-
-def _wrapped(masses, centre, size):
-    """The masses on a circle of `size` points, moved so that `centre` comes to 0."""
-    circle = np.zeros(size)
-    first, place = 0, -centre % size
-    while first < len(masses):
-        part = masses[first : first + size - place]
-        circle[place : place + len(part)] += part
-        first, place = first + len(part), 0
-    return circle
-
-
 def rounding(law, size):
     """Relative rounding allowance of one round.
 
@@ -376,8 +302,8 @@ def rounding(law, size):
     """
     masses = law.upper
     exponent = float(masses @ np.abs(law.losses())) / float(masses.sum())
-    stages = max(math.log2(size), 24.0 if size > _FOLD else 0.0)
+    stages = max(math.log2(size), 24.0 if size > FOLD else 0.0)
     return (
-        EPS * (80 + 8 * stages + 4 * law.exponent + 8 * law.c * exponent + 24 * law.c * law.step.reach)
+        EPS * (80 + 8 * stages + 4 * law.exponent + 8 * abs(law.c) * exponent + 24 * abs(law.c) * law.step.reach)
         + law.step.log_probability_error
     )

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .._base.log_space import EPS
 from ..mixtures import Atoms, DisjointUnion, Folded
 from .lattice_round import Step
 
@@ -14,17 +15,17 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _LEAST_WINDOW = 1e-3  # in u, of half a folded pair
 
 
-def step_of(pair, rounds, direction, log_target, margin):
+def step_of(pair, rounds, direction, log_target, margin, epsilon=math.inf):
     """Where the loss of a pair lives, in one direction: a `Step`, or the steps of its pieces together."""
     kind = UnionStep if isinstance(pair, DisjointUnion) else Step
-    return kind(pair, rounds, direction, log_target, margin)
+    return kind(pair, rounds, direction, log_target, margin, epsilon)
 
 
 class _Half(Step):
     """Half a folded pair: the losses above 0 of (P, Q), direction "remove", or those below 0 of (Q, P), "add"."""
 
-    def __init__(self, folded, rounds, direction, log_target, margin):
-        super().__init__(folded.mixture, rounds, direction, log_target, margin)
+    def __init__(self, folded, rounds, direction, log_target, margin, epsilon):
+        super().__init__(folded.mixture, rounds, direction, log_target, margin, epsilon)
         self.middle = self.u_low = folded.middle
         self.u_high = max(self.u_high, self.middle + _LEAST_WINDOW)
         loss = self.sign * float(self.mixture.log_ratio(np.array([self.u_high]))[0])
@@ -50,9 +51,9 @@ class _Half(Step):
 class _Atoms:
     """Finitely many losses, in one direction, as a `Step`."""
 
-    ceiling, log_low_tail = math.inf, -math.inf
+    ceiling, log_low_tail, high_tail_error = math.inf, -math.inf, 4 * EPS
 
-    def __init__(self, pair, rounds, direction, log_target, margin):
+    def __init__(self, pair, rounds, direction, log_target, margin, epsilon):
         losses, masses, infinite = pair.law(direction)
         kept = masses > 0
         with np.errstate(divide="ignore"):
@@ -82,7 +83,7 @@ class _Atoms:
 class UnionStep:
     """A `DisjointUnion` in one direction, `rounds` times, as `Step`: a union of laws, and masses at loss 0."""
 
-    def __init__(self, union, rounds, direction, log_target, margin):
+    def __init__(self, union, rounds, direction, log_target, margin, epsilon=math.inf):
         self.mixture, self.rounds = union, rounds
         self.pieces, self._log_at_zero = [], []
         for weight, pair in union.pieces:
@@ -90,7 +91,7 @@ class UnionStep:
             kinds = [(_Atoms if isinstance(pair, Atoms) else Step, direction)]
             if isinstance(pair, Folded):
                 kinds = [(_Half, "remove"), (_Half, "add")]
-            self.pieces += [(log_weight, kind(pair, rounds, side, log_target - log_weight, margin)) for kind, side in kinds]
+            self.pieces += [(log_weight, kind(pair, rounds, side, log_target - log_weight, margin, epsilon)) for kind, side in kinds]
             if isinstance(pair, Folded):
                 self._log_at_zero.append(log_weight + pair.log_at_zero)
         self._heaviest = max(self.pieces, key=lambda piece: piece[0])[1]

@@ -12,6 +12,7 @@ from .._base.log_space import EPS, log_sum_exp
 from ..gaussian import LOG_SQRT_2PI
 from ..mixtures import TwoSided
 from ..results import NoBracketError
+from .lattice_tangents import repair
 
 # Gauss-Legendre rules, and up to which r (1 + |u| + m + sqrt V) they are off by at most 2e-15,
 # r half a panel, m and V the posterior mean and the bound on the variance of the shift.
@@ -21,16 +22,19 @@ _NODES = 60_000  # held at once
 _CUTS = 100_000  # half-lattice losses whose panels are held at once
 _MOST_PANELS = 12_000_000  # times components
 _MOST_ROUGH = 6_000
-_MOST_REMOVED = 300  # vertices in a row, at the end of the lower curve
-_WIDEST_CELL = 8.0  # of the lower law
+_TAIL_ERROR = 1e-13  # of the log of a sum of tails, relative
 _FAR = 100.0  # from such u on the density of P is not summed from the loss: the terms would cancel
 _MUCH = 0.03  # of the mass, in one cell: the lattice is placed at its barycentre
 
 
 class Step:
-    """One mixture in one direction, `rounds` times: where its loss lives."""
+    """One mixture in one direction, `rounds` times: where its loss lives.
 
-    def __init__(self, mixture, rounds, direction, log_target, margin=22.0):
+    log_target, margin : losses above the window have probability e^(log_target - margin) at most in all rounds together,
+    or, with `epsilon`, that much e^(loss - epsilon) times: what is counted as infinite costs no more than that.
+    """
+
+    def __init__(self, mixture, rounds, direction, log_target, margin=22.0, epsilon=math.inf):
         self.mixture, self.rounds = mixture, rounds
         self.sign = mixture.orientation(direction)
         # Tails: on the high-loss side `margin` below log delta, on the other below 1e-20.
@@ -47,6 +51,8 @@ class Step:
                 )[0]
                 if math.isfinite(edge):
                     self.u_low = max(self.u_low, min(float(edge), -10.0))
+        if epsilon < math.inf:
+            self._shorten(high, epsilon)
         ends = mixture.log_ratio(np.array([self.u_low, self.u_high]))
         self.low, self.high = (ends if self.sign > 0 else -ends[::-1]).tolist()
         self.log_high_tail = self._log_tail(self.u_high if self.sign > 0 else self.u_low, True)
@@ -69,6 +75,24 @@ class Step:
                 far = middle
         return side * far
 
+    def _shorten(self, log_mass, epsilon):
+        """Move the high end in: beyond it, probability times e^(epsilon - loss) is e^log_mass at most [A-29]."""
+        loss = lambda u: self.sign * float(self.mixture.log_ratio(np.array([u]))[0])
+        far = self.u_high if self.sign > 0 else self.u_low
+        near = float(self.mixture.inverse_log_ratio(np.array([self.sign * epsilon]))[0])
+        if loss(far) <= epsilon + 1 or not math.isfinite(near):
+            return
+        while abs(far - near) > 1e-2:
+            middle = (near + far) / 2
+            if self._log_tail(middle, self.sign > 0) - max(loss(middle) - epsilon, 0.0) > log_mass:
+                near = middle
+            else:
+                far = middle
+        if self.sign > 0:
+            self.u_high = far
+        else:
+            self.u_low = far
+
     def _log_tail(self, u, high):
         """log mass of the first law beyond the window on its high- or low-loss side."""
         if self.sign < 0:
@@ -77,6 +101,14 @@ class Step:
         return float(
             log_sum_exp(self.mixture.log_probabilities + special.log_ndtr(-z if high else z))
         )
+
+    @property
+    def high_tail_error(self):
+        """Of `log_high_tail`: of the logarithms, and of the distances between shifts and the window's end."""
+        size = -self.log_high_tail
+        u = self.u_high if self.sign > 0 else self.u_low
+        apart = 8 * EPS * (abs(u) + float(np.abs(self.mixture.shifts).max()))
+        return _TAIL_ERROR * (1 + size) + self.log_probability_error + apart * (2 + math.sqrt(2 * size))
 
     def cut_below(self, loss):
         """Drop losses that cannot matter for epsilon >= 0 (add direction)."""
@@ -222,17 +254,18 @@ class Law:
         self.first = math.floor((step.low - offset) / h) - 2
         size = math.ceil((step.high - offset) / h) + 3 - self.first
         self._integrate(size)
-        self.log_infinite = -math.inf
+        self.log_infinite, self.beyond = -math.inf, []  # what counts as infinite: (log mass, loss) of its pieces
         for log_weight, piece in step.pieces:
             # Beyond the window, below: the window's end (upper law), nothing (lower law).
             self._add(self.upper, math.ceil((piece.low - offset) / h), log_weight + piece.log_low_tail)
             # Above: infinite (upper law), the window's end (lower law). The add loss never
             # exceeds -log p_0, so its tail goes to the lattice point above that.
-            log_tail = log_weight + piece.log_high_tail
+            log_tail = log_weight + piece.log_high_tail + piece.high_tail_error
             if math.isfinite(piece.ceiling) and (at := math.ceil((piece.ceiling - offset) / h)) - self.first < size:
                 self._add(self.upper, at, log_tail)
             else:
                 self.log_infinite = float(np.logaddexp(self.log_infinite, log_tail))
+                self.beyond.append((log_tail, piece.high))
 
     def _integrate(self, size):
         """The sums over each half cell of the tilted mass at the nearest lattice point, and of its miss.
@@ -284,18 +317,28 @@ class Law:
 
     @cached_property
     def lower(self):
-        """Masses of the lower law (all zero where the grid is too coarse for one)."""
-        masses = repair(self._merged, self._miss, self.h, self.c, self.step.reach)
+        """Masses of the lower law (all zero where the grid is too coarse for one).
+
+        Sets `log_missing`, what they lack of 1 untilted, and `tail_error`, what the error of the high tail makes of their sum.
+        """
+        masses, log_lost = repair(self._merged, self._miss, self.h, self.c, self.step.reach)
         self._merged = self._miss = None
+        self.log_missing = log_lost + self.scale - self.c * (self.offset + self.h * self.first)
+        error = 0.0
         for log_weight, piece in self.step.pieces:
-            self._add(masses, math.floor((piece.high - self.offset) / self.h), log_weight + piece.log_high_tail)
+            at = math.floor((piece.high - self.offset) / self.h - 1e-6)  # less than a rounding of that loss
+            error += piece.high_tail_error * self._add(masses, at, log_weight + piece.log_high_tail)
+            self.log_missing = float(np.logaddexp(self.log_missing, log_weight + piece.log_low_tail))
+        self.tail_error = error / max(float(masses.sum()), 1e-300)
         return masses
 
     def _add(self, masses, at, log_mass):
         log_tilted = log_mass + self.c * (self.offset + at * self.h) - self.scale
         if not log_tilted < 600:
             raise NoBracketError("the lattice's window is too short for its tilt")
-        masses[at - self.first] += math.exp(log_tilted)
+        mass = math.exp(log_tilted)
+        masses[at - self.first] += mass
+        return mass
 
     def losses(self):
         return self.offset + self.h * (self.first + np.arange(len(self.upper)))
@@ -341,102 +384,3 @@ def _offset(step, h):
         if abs(offset - last) < 1e-14 * h:
             break
     return offset
-
-
-def repair(merged, miss, h, c, reach=1.0):
-    """Lower masses: merged cells moved onto the lattice, then made non-negative.
-
-    A cell whose merged point lies `miss` > 0 (in P-mass) above its lattice point
-    takes mass from the point below, one with `miss` < 0 from the point above, such
-    that P- and Q-mass are kept: the curve at a lattice point is then the smaller
-    of the two tangents beside it, and each chord lies below its tangent. A negative
-    mass means that the curve is not convex there: its vertex is removed (the mass
-    goes to both neighbours, P- and Q-mass kept), which lowers the curve further.
-    reach : of the losses; they round in proportion to it, and so do their misses.
-    """
-    # In cells wider than that the Q-mass at the lattice point is e^(h/2) times the P-mass, whose digits it takes.
-    if not merged.any() or h > _WIDEST_CELL or (1 + c) * h > 300:
-        return np.zeros(len(merged))
-    # The sign of a miss within rounding means nothing, and a cell in the wrong order is costly.
-    miss = np.where(np.abs(miss) <= 16 * EPS * reach * merged, 0.0, miss)
-    merged, miss = _join_ends(merged, miss, h, c)
-    mass = merged.copy()
-    from_below, from_above = np.maximum(miss, 0.0), np.maximum(-miss, 0.0)
-    mass += from_below / -math.expm1(-h) + from_above / math.expm1(h)
-    mass[:-1] -= from_below[1:] * math.exp(-c * h) / math.expm1(h)
-    mass[1:] -= from_above[:-1] * math.exp(c * h) / -math.expm1(-h)
-
-    size = len(mass)
-    vertices = np.flatnonzero(mass)
-    before, after = np.full(size, -1), np.full(size, size)
-    before[vertices[1:]], after[vertices[:-1]] = vertices[:-1], vertices[1:]
-    negative = np.flatnonzero(mass < 0).tolist()
-    while negative:
-        i = negative.pop()
-        value = float(mass[i])
-        if value >= 0:
-            continue
-        mass[i] = 0.0
-        low, high = int(before[i]), int(after[i])
-        if low >= 0:
-            after[low] = high
-        if high < size:
-            before[high] = low
-        if low < 0 and high < size:
-            # The first vertex: the same Q-mass is taken from the next one.
-            mass[high] += value * math.exp((1 + c) * (high - i) * h)
-            touched = [high]
-        else:
-            removed = [(i, value)]
-            if high >= size:
-                # The last vertex: the curve dips below zero before it. It has to end
-                # at zero on the last vertex where it is still positive.
-                while low >= 0:
-                    curve = math.fsum(
-                        v * math.exp(-c * (r - low) * h) * -math.expm1((low - r) * h)
-                        for r, v in removed
-                    )
-                    if curve >= 0:
-                        break
-                    if len(removed) > _MOST_REMOVED:
-                        return np.zeros(size)  # rounding alone: each step would cost more than the one before
-                    removed.append((low, float(mass[low])))
-                    mass[low] = 0.0
-                    low = int(before[low])
-                if low < 0 or before[low] < 0:
-                    return np.zeros(size)
-                after[low] = size
-                low, high = int(before[low]), low
-            for r, v in removed:
-                up, down, both = (high - r) * h, (r - low) * h, (high - low) * h
-                if max(both, up, c * up) > 600:
-                    return np.zeros(size)
-                mass[high] += v * math.expm1(-down) / math.expm1(-both) * math.exp(c * up)
-                mass[low] += v * math.expm1(up) / math.expm1(both) * math.exp(-c * down)
-            touched = [low, high]
-        negative += [j for j in touched if mass[j] < 0]
-    return mass
-
-
-def _join_ends(merged, miss, h, c):
-    """Merge the lowest (highest) cells until their common point lies below (above) its lattice point.
-
-    Below the smallest loss the true curve is the line 1 - alpha, above the largest it
-    is zero. An end cell on the wrong side of its lattice point would have to leave
-    these lines early, and would lose the same P-mass in every round.
-    """
-    merged, miss = merged.copy(), miss.copy()
-    cells = np.flatnonzero(merged)
-    for order, sign in ((cells, 1), (cells[::-1], -1)):
-        joined = p_mass = 0.0
-        last = order[0]
-        for i in order[:2000]:
-            step = abs(int(i) - int(last)) * h * sign
-            joined = joined * math.exp((1 + c) * step) + merged[i]
-            p_mass = p_mass * math.exp(c * step) + merged[i] + miss[i]
-            last = i
-            if sign * (p_mass - joined) <= 0:
-                merged[order[0] : i : sign] = miss[order[0] : i : sign] = 0.0
-                merged[i], miss[i] = joined, p_mass - joined
-                break
-    return merged, miss

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from ..mixtures import DisjointUnion
 from ..results import Bracket, NoBracketError
-from . import lattice
 
 LOG_PRACTICAL = -40.0  # log of a delta below which brackets are as narrow as a glance makes them
 # Up to this many rounds, or expected participations, the contour is given less work: it often does not close.
 _FEW_ROUNDS, _RARE = 30, 8.0
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND = 1e-3, 2e-4
-_TRIES = (35_000, 500_000), (60_000, 400_000), (lattice.MOST_CELLS, lattice.MOST_POINTS)  # cells of a round, points of the sum
+_TRIES = (35_000, 500_000), (60_000, 400_000), (400_000, 1_300_000)  # cells of a round, points of the sum
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def _of(parts, chernoffs, *renyis):
 
 
 def _chernoff(parts, epsilon, direction):
-    solver = lattice._Solver(parts, direction, epsilon=epsilon)
+    solver = lattice._Solver(parts, direction, epsilon=epsilon, for_chernoff=True)
     if sum(step.rounds * step.high for step in solver.losses.steps) * (1 + 1e-12) <= epsilon:
         # What the cut has left never adds up to epsilon.
         tails = [step.log_high_tail + math.log(step.rounds) for step in solver.losses.steps]
@@ -211,7 +211,7 @@ def epsilon_upper(parts, delta, direction):
 
 
 def _chernoff_epsilon(parts, delta, direction):
-    solver = lattice._Solver(parts, direction, log_delta=math.log(delta))
+    solver = lattice._Solver(parts, direction, log_delta=math.log(delta), for_chernoff=True)
     log_moment, error, log_infinite = _moment(solver)
     left = delta - math.exp(log_infinite) * (1 + 1e-12)
     if not left > 0:

@@ -50,6 +50,7 @@ _RENYI = _of(PROPERTIES, "test_renyi_divergences", "test_renyi_divergences_by_a_
 _SPLITTING = _of(PROPERTIES, "test_splitting_and_order_do_not_matter")
 _ENDS = _of("test_contour.py", "test_ends_of_epsilon_are_certified_where_they_lie")
 _INFINITE = _of("test_lattice.py", "test_infinite_losses_of_all_rounds_count_in_the_upper_bound_alone")
+_SUMS = ("test_lattice_sums.py",)
 _NEAR_ONE = _of("test_gaussian.py", "test_epsilon_where_delta_is_near_one")
 _MISS = _of("test_contour.py", "test_epsilon_near_certainty")
 _WINDOW = _of("test_contour.py", "test_mass_outside_the_window_is_covered")
@@ -131,25 +132,31 @@ DANGEROUS = [
     Mutant("miss: delta from the other end", "accounting/contour", "side_log_delta", {"UnaryOp USub#1": "1.001 * _"}, _MISS),
     Mutant("miss: mass of half a line from its left edge", "accounting/wide", "_logarithms", {"BinOp Sub#1": "edges[:-1] - least"}, ("test_wide.py",)),
     # The lattice.
-    Mutant("lattice: losses cut that reach epsilon", "accounting/lattice", "_Losses.__init__", {"BinOp Mult#2": "-0.9 * _.right"}, ("test_lattice.py", "test_accounting.py")),
-    Mutant("lattice: a lower law on any cells", "accounting/lattice_round", "repair", {"Compare Gt#1": "False"}, _of("test_wide.py", "test_losses_of_a_million")),
+    Mutant("lattice: losses cut that reach epsilon", "accounting/lattice_losses", "Losses.__init__", {"BinOp Mult#2": "-0.9 * _.right"}, ("test_lattice.py", "test_accounting.py")),
+    Mutant("lattice: a lower law on any cells", "accounting/lattice_tangents", "repair", {"Compare Gt#1": "False"}, _of("test_lattice_sums.py", "test_wide_cells_carry_no_lower_law")),
     Mutant("lattice: infinite losses dropped", "accounting/lattice_composition", "Sum.log_bound", {"Call logaddexp#2": "finite"}, _INFINITE),
-    Mutant("lattice: infinite losses of one round for all", "accounting/lattice_composition", "Sum.__init__", {"BinOp Add#4": "_.left"}, _INFINITE),
-    Mutant("lattice: slack taken off", "accounting/lattice_composition", "Sum.log_bound", {"BinOp Add#9": "max(value - 1e3 * slack, 1e-300)"}, ("test_lattice.py",)),
-    Mutant("lattice: epsilon rounded up to the grid", "accounting/lattice_composition", "Sum.log_bound", {"Attribute floor": "math.ceil"}, _COARSE),
-    Mutant("lattice: aliases not taken off the lower end", "accounting/lattice_composition", "Sum.log_bound", {"BinOp Sub#5": "_.left"}, ("test_lattice.py", *_COARSE)),
-    Mutant("lattice: tilt of the masses forgotten", "accounting/lattice_composition", "Sum.log_bound", {"Name at#3": "epsilon"}, _COARSE),
+    Mutant("lattice: infinite losses of one round for all", "accounting/lattice_composition", "_log_of_any", {"BinOp Mult#2": "_.right"}, _INFINITE),
+    Mutant("lattice: slack taken off", "accounting/lattice_composition", "Sum._log_more", {"BinOp Add#1": "max(value - 1e3 * slack, 1e-300)"}, ("test_lattice.py",)),
+    Mutant("lattice: epsilon rounded up to the grid", "accounting/lattice_composition", "Sum._periodic", {"Attribute floor": "math.ceil"}, _COARSE),
+    Mutant("lattice: aliases not taken off the lower end", "accounting/lattice_composition", "Sum._log_less", {"BinOp Sub#1": "_.left"}, ("test_lattice.py", *_COARSE)),
+    Mutant("lattice: tilt of the masses forgotten", "accounting/lattice_composition", "Sum._periodic", {"Name at#3": "epsilon"}, _COARSE),
     Mutant("lattice: low losses dropped from the upper law", "accounting/lattice_round", "Law.__init__", {"Expr#2": "pass"}, _of(PROPERTIES, "test_what_lies_below_the_window_is_kept_by_the_upper_law")),
     Mutant("lattice: high losses dropped from the upper law", "accounting/lattice_round", "Law.__init__", {"Attribute log_high_tail#1": "-math.inf"}, _of("test_lattice.py", "test_what_lies_above_the_window_is_kept_by_the_upper_law_alone")),
     Mutant("lattice: low losses rounded down", "accounting/lattice_round", "Law.__init__", {"Attribute ceil#2": "math.floor"}, _of(PROPERTIES, "test_what_lies_below_the_window_is_kept_by_the_upper_law")),
     Mutant("lattice: all mass rounded down", "accounting/lattice_round", "Law._integrate", {"Slice#3": ":-1", "BinOp Mult#7": "_.right"}, _LAWS),
     Mutant("lattice: chords without the far end", "accounting/lattice_round", "Law._integrate", {"AugAssign Add#5": "pass"}, _LAWS),
-    Mutant("lattice: lower law without its repair", "accounting/lattice_round", "repair", {"Tuple#3": "(_.elts[1], _.elts[0])"}, _LAWS),
+    Mutant("lattice: lower law without its repair", "accounting/lattice_tangents", "repair", {"Tuple#3": "(_.elts[1], _.elts[0])"}, _LAWS),
     Mutant("lattice: high losses above the window kept in the lower law", "accounting/lattice_round", "Law.lower", {"Attribute floor": "math.ceil"}, _of(PROPERTIES, "test_what_lies_above_the_window_counts_as_its_end_in_the_lower_law")),
     Mutant("lattice: remove and add swapped", "accounting/lattice_round", "Step.__init__", {"Call orientation": "-_"}, _AGREE),
     Mutant("lattice: ends exchanged", "accounting/lattice", "side_epsilon", {"UnaryOp UAdd": "-1"}, ("test_lattice.py",)),
     Mutant("lattice: upper end from the lower law", "accounting/lattice", "_log_delta_by", {"Call log_bound#2": "lower.log_bound(epsilon) + 1e-12"}, ("test_lattice.py", *_AGREE)),
     Mutant("lattice: wrong end of the last interval", "accounting/lattice", "_crossing", {"IfExp#3": "low"}, ("test_lattice.py",)),
+    Mutant("lattice: known aliases of half a period more", "accounting/lattice_composition", "Sum._least_alias", {"BinOp Div#1": "1.01 * _"}, _SUMS),
+    Mutant("lattice: aliases of the second law added", "accounting/lattice_composition", "Sum._least_alias", {"BinOp Sub#3": "_.left + _.right"}, _SUMS),
+    Mutant("lattice: norm of the weights of one period", "accounting/lattice_composition", "Sum._norm_of_weights", {"BinOp Sub#1": "0.99 * _"}, _SUMS),
+    Mutant("lattice: what the lower law has lost forgotten", "accounting/lattice_composition", "Sum.log_miss", {"Call logaddexp": "_.args[0]"}, _SUMS),
+    Mutant("lattice: mass of a removed vertex kept", "accounting/lattice_tangents", "repair", {"Call logaddexp": "log_lost"}, _SUMS),
+    Mutant("lattice: loss beyond the window counted twice", "accounting/lattice_round", "Step._shorten", {"BinOp Sub#2": "_.left - 2 * _.right"}, _SUMS),
     # Renyi.
     Mutant("Renyi: rounds forgotten", "accounting/renyi", "_least", {"BinOp Mult": "_.right"}, ("test_renyi.py",)),
     Mutant("Renyi: composition by the largest", "accounting/renyi", "_total", {"Attribute fsum#2": "max"}, _RENYI),

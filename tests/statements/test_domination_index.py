@@ -15,7 +15,7 @@ FILES = ("test_domination*.py", "test_properties*.py", "test_two_sided_statement
 DOMINATION = set(
     """C-1 C-3 C-4 C-7 C-8 C-9 C-9m R-3.4 M-B G-2.9 M-K G-1.1 G-3.1 G-3.3 G-3.3t G-4L M-F5 M-C.5 M-5.1 M-5.2r ZW-0 ZW-1
     ZW-3 ZW-4 ZW-4m ZW-6 R-0 R-A11 R-5.1 R-5.2 R-6 M-0 M-0a N-3.2 N-K A-14 N-5 A-19 M-3.1 M-3.1s M-B.4 M-C.3 M-Alg1 M-Alg2
-    M-4.3 M-few M-once M-p A-10 A-11 A-12 A-13 A-15 A-16 A-18 A-21 A-22 A-23 A-24 A-25 A-26 A-27 A-28 A-5 A-6""".split()
+    M-4.3 M-few M-once M-p A-10 A-11 A-12 A-13 A-15 A-16 A-18 A-21 A-22 A-23 A-24 A-25 A-26 A-27 A-28 A-29 A-5 A-6""".split()
 )
 
 # Definitions, formulas, limits, errors of estimates, examples: they order no two divergences of a class of laws.

@@ -4,6 +4,7 @@ Two brackets are compared by `at_most`: no property needs them to be narrow, non
 excused by a tolerance. `tests/mutants/mutation.py` names a fault that each property catches.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -152,7 +153,7 @@ def test_both_is_the_larger_direction(question, direction):
 
 
 @each_route
-@examples(3)
+@examples(8)
 @given(question=questions(), direction=directions, factor=logs(1e-3, 1e3))
 def test_scale_does_not_matter(name, question, direction, factor):
     """[R-0], [C-5]"""
@@ -336,6 +337,25 @@ def test_fixed_batches_are_monotone(batch, times, steps, group, sigma, delta, di
 
 
 # ------------------------------------------------------------ coarse grids
+
+
+@examples(40)
+@given(st.integers(0, 10**9), st.integers(1, 4), st.floats(0, 3), st.floats(0, 4))
+def test_what_a_window_costs(seed, rounds, epsilon, reach):
+    """[A-29] Random pairs of laws: counted as infinite, or as the window's end, large losses move delta by no more than stated."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.dirichlet(np.full(4, 0.3), rounds) + 1e-12, rng.dirichlet(np.full(4, 0.3), rounds) + 1e-12
+    loss, window = np.log(first / second), reach * rng.random((rounds, 1))
+    large = loss > window
+    over = lambda terms: functools.reduce(np.add.outer, terms).ravel()
+    mass = np.exp(over(np.log(first)))
+    delta_of = lambda total: float(mass @ np.maximum(-np.expm1(epsilon - total), 0.0))
+    delta, below = delta_of(over(loss)), delta_of(over(np.minimum(loss, window)))
+    above = delta_of(np.where(over(large.astype(int)) > 0, math.inf, over(loss)))
+    rare, cost = float(first[large].sum()), float((first * np.exp(-window))[large].sum())
+    room = 1e-9
+    assert delta - math.exp(epsilon + cost) * cost - room <= below <= delta + room
+    assert delta - room <= above <= delta + min(math.exp(epsilon) * cost, rare) + room
 
 
 def coarse(parts, direction, epsilon, cells, c):
