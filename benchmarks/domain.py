@@ -211,6 +211,7 @@ def summarise(report, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=20_000, help="settings: a third practical, two thirds wide")
+    parser.add_argument("--wide", type=int, help="wide settings, where they are not to be two thirds")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--no-record", action="store_true", help="print only, leave benchmarks/results as it is")
     chosen = parser.parse_args()
@@ -219,7 +220,8 @@ def main():
     print(f"domain: dplib {dplib_state()} at {dplib.__file__}; {len(known)} settings known, rows in {path}", flush=True)
     dplib.PoissonDPSGD(1.0, 0.01, 100).epsilon(1e-6)  # loads what is loaded late
     practical = chosen.cases // 3
-    plan = [("practical", n) for n in range(practical)] + [("wide", n) for n in range(chosen.cases - practical)]
+    wide = chosen.cases - practical if chosen.wide is None else chosen.wide
+    plan = [("practical", n) for n in range(practical)] + [("wide", n) for n in range(wide)]
     with path.open("a", encoding="ascii") as file:
         for key in plan:
             if key not in known:

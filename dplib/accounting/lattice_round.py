@@ -106,6 +106,8 @@ class Step:
     def high_tail_error(self):
         """Of `log_high_tail`: of the logarithms, and of the distances between shifts and the window's end."""
         size = -self.log_high_tail
+        if size == math.inf:  # nothing lies there
+            return 0.0
         u = self.u_high if self.sign > 0 else self.u_low
         apart = 8 * EPS * (abs(u) + float(np.abs(self.mixture.shifts).max()))
         return _TAIL_ERROR * (1 + size) + self.log_probability_error + apart * (2 + math.sqrt(2 * size))

@@ -9,6 +9,7 @@ import numpy as np
 from .._base.log_space import EPS
 
 _MOST_REMOVED = 300  # vertices in a row, at the end of the curve
+_MOST_JOINS = 50  # of cells at the lowest point
 _WIDEST_CELL = 8.0
 
 
@@ -29,13 +30,20 @@ def repair(merged, miss, h, c, reach=1.0):
         return np.zeros(len(merged)), math.inf
     # The sign of a miss within rounding means nothing, and a cell in the wrong order is costly.
     miss = np.where(np.abs(miss) <= 16 * EPS * reach * merged, 0.0, miss)
-    merged, miss = _join_ends(merged, miss, h, c)
-    mass = merged.copy()
-    from_below, from_above = np.maximum(miss, 0.0), np.maximum(-miss, 0.0)
-    mass += from_below / -math.expm1(-h) + from_above / math.expm1(h)
-    mass[:-1] -= from_below[1:] * math.exp(-c * h) / math.expm1(h)
-    mass[1:] -= from_above[:-1] * math.exp(c * h) / -math.expm1(-h)
-
+    for _ in range(_MOST_JOINS):
+        merged, miss = _join_ends(merged, miss, h, c)
+        mass, lowest = _moved(merged, miss, h, c), np.flatnonzero(merged)[:2]
+        if len(lowest) < 2 or mass[lowest[0]] >= 0:
+            break
+        # The second cell would take more from the lowest point than it has: they become one cell.
+        low, high = lowest
+        step = float(high - low) * h
+        first = merged[low] + miss[low]
+        merged[high], miss[high] = (
+            merged[low] * math.exp((1 + c) * step) + merged[high],
+            first * math.exp(c * step) - merged[low] * math.exp((1 + c) * step) + miss[high],
+        )
+        merged[low] = miss[low] = 0.0
     size, log_lost = len(mass), -math.inf
     vertices = np.flatnonzero(mass)
     before, after = np.full(size, -1), np.full(size, size)
@@ -88,6 +96,16 @@ def repair(merged, miss, h, c, reach=1.0):
             touched = [low, high]
         negative += [j for j in touched if mass[j] < 0]
     return mass, log_lost
+
+
+def _moved(merged, miss, h, c):
+    """The masses at the lattice points, where each cell takes what it misses from a neighbour."""
+    mass = merged.copy()
+    from_below, from_above = np.maximum(miss, 0.0), np.maximum(-miss, 0.0)
+    mass += from_below / -math.expm1(-h) + from_above / math.expm1(h)
+    mass[:-1] -= from_below[1:] * math.exp(-c * h) / math.expm1(h)
+    mass[1:] -= from_above[:-1] * math.exp(c * h) / -math.expm1(-h)
+    return mass
 
 
 def _join_ends(merged, miss, h, c):

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 from ..mixtures import DisjointUnion
 from ..results import Bracket, NoBracketError
+from . import lattice
 
 LOG_PRACTICAL = -40.0  # log of a delta below which brackets are as narrow as a glance makes them
 # Up to this many rounds, or expected participations, the contour is given less work: it often does not close.
 _FEW_ROUNDS, _RARE = 30, 8.0
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
-_GLANCE, _SECOND = 1e-3, 2e-4
-_TRIES = (35_000, 500_000), (60_000, 400_000), (400_000, 1_300_000)  # cells of a round, points of the sum
+_GLANCE, _SECOND, _FAR_OFF = 1e-3, 2e-4, 1e-2
+# Cells of a round and points of the sum of each try; the last one, where the one before it was far off.
+_TRIES = (35_000, 500_000), (60_000, 400_000), (400_000, 1_300_000)
+_FINEST = lattice.MOST_CELLS, lattice.MOST_POINTS
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ def by_tries(ask, tries, tolerance, width, practical):
             last = width(found)
             if last <= tolerance or (aim == _GLANCE and last <= _GLANCE):
                 break
+            if last > _FAR_OFF and (cells, points) == tries[-1]:
+                cells, points = _FINEST
             # A finer grid helps more than a longer window where the grid was too coarse.
             aim = aim if last <= _GLANCE else max(aim, _SECOND)
         try:

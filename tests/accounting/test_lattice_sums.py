@@ -88,13 +88,15 @@ def test_the_lower_law_says_what_it_has_lost(mixture, c, cells):
         assert kept + math.exp(law.log_missing) == pytest.approx(1.0, abs=1e-10)
 
 
-def test_a_negative_lowest_vertex_moves_its_second_mass_up():
-    """The first mass that is lost by it is returned, and the second mass is kept."""
+@pytest.mark.parametrize("joins", [1, 50])
+def test_a_negative_lowest_vertex_moves_its_second_mass_up(monkeypatch, joins):
+    """Its cell is joined with the next, and nothing is lost; where that is not tried, what is lost is returned. The second mass is kept."""
+    monkeypatch.setattr(lattice_tangents, "_MOST_JOINS", joins)
     h, c = 0.1, -0.3
-    merged, miss = np.array([0.2, 1.0, 1.0]), np.array([0.0, 0.03, 0.0])  # takes 0.03 / (e^h - 1) from the lowest one
+    merged, miss = np.array([0.2, 1.0, 1.0, 1.0, 1.0]), np.array([0.0, 0.03, 0.0, 0.0, 0.0])  # takes 0.03 / (e^h - 1) from the lowest one
     masses, log_lost = lattice_tangents.repair(merged, miss, h, c)
-    places = h * np.arange(3)
-    assert masses[0] == 0.0
+    places = h * np.arange(5)
+    assert masses[0] == 0.0 and np.all(masses >= 0) and (log_lost == -math.inf) == (joins > 1)
     first, second = merged + miss, merged  # tilted by c at their own places
     back = np.exp(-c * places)
     assert back @ masses + math.exp(log_lost) == pytest.approx(back @ first, rel=1e-12)
