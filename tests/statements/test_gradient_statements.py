@@ -268,6 +268,28 @@ def test_best_encoder_at_small_targets(rounds):
     assert np.allclose(far, 0.01, rtol=5e-3)
 
 
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_best_encoder_in_bins(rounds):
+    """[N-gradS] (ii) for balls in bins with one epoch: diagonal at epsilon = .05, correlated at 4, and the stated limit."""
+    bins = np.eye(rounds), np.full(rounds, 1 / rounds)
+    start = np.append(np.zeros(rounds - 1), np.full(rounds * (rounds - 1) // 2, 0.3))
+    below, counts = np.tril_indices(rounds, -1), np.arange(rounds, 0, -1)
+    assert np.all(search(rounds, bins, 0.05, 1e-5, start)[0][below] == 0)
+    assert search(rounds, bins, 4.0, 1e-5, start)[0][1, 0] > 0.05
+    limit, _ = search(rounds, bins, 1e-4, 1e-9, start)
+    assert np.allclose(np.diag(limit), (counts / rounds) ** 0.25, atol=2e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+def test_no_correlation_at_any_epsilon_with_half_of_the_records(epsilon):
+    """[N-gradS] (iii) Two rounds, q = 1/2, delta = 1e-5: searches from two starts end at a diagonal encoder."""
+    for start in ([0.0, 0.5], [-0.5, 0.1]):
+        best, _ = search(2, coins(2, 0.5), epsilon, 1e-5, start)
+        assert best[1, 0] == 0
+        slopes = log_rmse(best, *coins(2, 0.5), epsilon, 1e-5)[1]
+        assert abs(slopes[1, 1]) < 1e-4 and slopes[1, 0] > 0.01
+
+
 @pytest.mark.parametrize("epsilon, sign", [(0.02, 1), (0.3, 1), (1.0, -1), (2.0, -1), (8.0, 1)])
 def test_best_toeplitz_encoder_of_two_rounds(epsilon, sign):
     """[N-gradS] (ii), (iv) At q = .1 a scan finds the identity best exactly where the slope at it is positive."""
