@@ -23,7 +23,7 @@ DOMINATION = set(
 OTHERS = set(
     """C-2 C-5 C-6 C-10 M-D N-3.1 G-2.8 M-4.2 G-2.5 G-4 ZW-2 ZW-5 ZW-7 R-4 R-A1 R-A9 R-A10 R-A2 R-A7 R-2.10 R-5.3 R-5.4 R-5.4r
     R-6.1 R-6.2 R-6.3 R-6.2x M-0r M-0s M-E M-tree M-treeL N-BLT N-RMSE N-RMSEl M-5.2 N-A M-low N-MC N-2.1 N-2.1s N-grad
-    N-gradI A-1 A-2 A-3 A-4 A-7 A-8 A-20 A-17""".split()
+    N-gradI N-gradP N-gradS A-1 A-2 A-3 A-4 A-7 A-8 A-20 A-17""".split()
 )
 
 
