@@ -224,6 +224,7 @@ class _Descent:
         state, history = rule.init(x), []
         for number in bar(range(steps), "published method"):
             if number == 0 or fresh:
+                stream = None  # lets the last step's draws go before there are new ones
                 key = jax_draws.key_of(seed, _DESCENT, number)
                 stream = jax_draws.Draws(key, samples, self.b, *work)
             value, sigma, gradient = self.slope(x, stream, history[-1][1] if history else None)

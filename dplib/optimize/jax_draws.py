@@ -122,11 +122,10 @@ class Draws:
         blocks = math.ceil(math.ceil(samples / size) / len(devices))  # of each device
         together = min(math.ceil((chunk or 1) / size), blocks)
         steps = math.ceil(blocks / together)  # chunks of each device
-        sharding = _sharding(tuple(devices))
         self.samples = samples
         self.close = _CLOSE if dtype == "float64" else _CLOSE_32
-        self.make = _maker(sharding, size, batches, dtype)
-        self.passes = _passes(sharding, size, batches, dtype)
+        self.make = _maker(tuple(devices), size, batches, dtype)
+        self.passes = _passes(tuple(devices), size, batches, dtype)
         indices = np.arange(len(devices) * steps * together).reshape(steps, len(devices), together).swapaxes(0, 1)
         self.parts = {"key": jax.random.key_data(key), "index": indices, "samples": samples}
         if size * together * batches * steps <= _KEPT:
@@ -152,12 +151,11 @@ class Draws:
         return [np.sum(np.asarray(share), axis=0) / self.samples for share in shares]
 
 
-def _sharding(devices):
-    """The first axis of an array over devices."""
+def _sharding(devices, axis=0):
+    """An axis of an array over devices."""
     sharding = load().sharding
-    return sharding.NamedSharding(
-        sharding.Mesh(np.array(devices), ("samples",)), sharding.PartitionSpec("samples")
-    )
+    place = sharding.PartitionSpec(*[None] * axis, "samples")
+    return sharding.NamedSharding(sharding.Mesh(np.array(devices), ("samples",)), place)
 
 
 def _chunk(parts, indices, size, batches, dtype):
@@ -169,21 +167,21 @@ def _chunk(parts, indices, size, batches, dtype):
 
 
 @lru_cache(maxsize=16)
-def _maker(sharding, size, batches, dtype):
-    """Compiled: the chunks of each device, one after the other."""
+def _maker(devices, size, batches, dtype):
+    """Compiled: the chunks of each device, one after the other: axes (chunk, device, …), as a scan over chunks wants them."""
     jax = load()
 
     def make(parts):
         def chunk(indices):
             return _chunk(parts, indices, size, batches, dtype)
 
-        return jax.vmap(lambda rows: jax.lax.map(chunk, rows))(parts["index"])
+        return jax.vmap(lambda rows: jax.lax.map(chunk, rows), out_axes=1)(parts["index"])
 
-    return jax.jit(make, out_shardings=sharding)
+    return jax.jit(make, out_shardings=_sharding(devices, axis=1))
 
 
 @lru_cache(maxsize=16)
-def _passes(sharding, size, batches, dtype):
+def _passes(devices, size, batches, dtype):
     """Compiled passes over the draws: of every device, the sums over its chunks."""
     jax = load()
 
@@ -209,10 +207,10 @@ def _passes(sharding, size, batches, dtype):
             return jax.lax.scan(step, zeros, rows)[0]
 
         def call(parts, *arguments):
-            rows = jax.vmap(lambda index, kept: of_device(parts, index, kept, arguments))
+            rows = jax.vmap(lambda index, kept: of_device(parts, index, kept, arguments), in_axes=(0, 1))
             return rows(parts["index"], parts.get("kept"))
 
-        return jax.jit(call, out_shardings=sharding)
+        return jax.jit(call, out_shardings=_sharding(devices))
 
     def values(factor, gram, noise_multiplier, wanted, bins, normals, epsilon):
         value = payoffs(factor, gram, noise_multiplier, bins, normals, epsilon)

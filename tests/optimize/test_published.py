@@ -122,6 +122,16 @@ def test_memory_does_not_grow_with_the_draws(dtype, most):
     assert abs(needed[1] - needed[0]) < 2**16
 
 
+def test_draws_that_are_kept_are_not_copied():
+    """What a pass needs beside them is less than they are."""
+    b, samples = 32, 2**17
+    with published.double():
+        stream = jax_draws.Draws(jax_draws.key_of(1), samples, b, jax.local_devices()[:1])
+        compiled = stream.passes["slopes"].lower(stream.parts, np.eye(b), np.eye(b), 1.0, 1.0).compile()
+    at_once = jax_draws.block_size(samples, b) * b
+    assert compiled.memory_analysis().temp_size_in_bytes < 80 * (at_once + b * b) < stream.parts["kept"][1].nbytes
+
+
 def test_a_callback_sees_every_step_and_32_bits_change_no_answer():
     seen = []
     options = {**TARGET, "samples": 2**11, "steps": 3, "seed": 4}
