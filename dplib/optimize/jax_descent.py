@@ -10,7 +10,14 @@ with both partial derivatives by automatic differentiation through C -> modes ->
 are shared out over all local devices (GPUs where JAX has them); the numbers do not depend on how many there are.
 
 All results are estimates, never guarantees. JAX and Optax are loaded by the first call; inside, numbers have 64 bits,
-and `jax.config` is left as it was. The draws depend on the version of JAX, nothing else on it.
+and `jax.config` is left as it was. The draws depend on the version of JAX, nothing else on it. With dtype="float32" what
+has an entry for each draw and bin has 32 bits, for devices that are slow with 64; noise multipliers and errors that a
+function returns are computed with 64 bits all the same.
+
+Memory of a device, b batches per epoch: up to 2^25 normals, 256 MiB, are kept between the passes over the draws (128 MiB
+with 32 bits; more draws are made anew in each pass). Beside them a pass takes at most 80 bytes for each of the chunk * b
+numbers that it works on at once (50 with 32 bits), and as many for the b * b of a Gram matrix, as compiled for CPUs and
+however many samples there are: b = 512 with 2^20 draws fits in 120 MiB.
 """
 
 from __future__ import annotations
@@ -37,22 +44,25 @@ _ROOT = 1e-6  # of log delta in each step of the descent
 _SLOPES, _DESCENT = range(2)  # streams of one seed
 
 
-def draws(samples: int, batches: int, seed: int = 0) -> tuple[np.ndarray, ...]:
+def draws(samples: int, batches: int, seed: int = 0, dtype: str = "float64") -> tuple[np.ndarray, ...]:
     """(bins, normals) that `noise_slope` uses with the same seed and number of samples [N-MC].
 
-    samples : 2 to 2^26. batches : b, 1 to 8192. seed : whole number from 0 to 2^62. Returns NumPy arrays of shapes
-    (samples,) and (samples, batches): which mode is added, and standard normal numbers.
+    samples : 2 to 2^26. batches : b, 1 to 8192. seed : whole number from 0 to 2^62. dtype : "float64", or "float32" for
+    the same numbers, rounded. Returns NumPy arrays of shapes (samples,) and (samples, batches): which mode is added, and
+    standard normal numbers. Raises ValueError or TypeError on bad input.
     """
     samples, seed = _samples(samples), _seed(seed)
     batches = check.whole("batches", batches, at_least=1, at_most=8192)
+    check.choice("dtype", dtype, jax_draws.DTYPES)
     with double() as jax:
-        stream = jax_draws.Draws(jax_draws.key_of(seed, _SLOPES), samples, batches, jax.local_devices()[:1])
+        key = jax_draws.key_of(seed, _SLOPES)
+        stream = jax_draws.Draws(key, samples, batches, jax.local_devices()[:1], dtype)
         return tuple(np.asarray(part) for part in stream.all())
 
 
 def noise_slope(
     table: ArrayLike, *, epsilon: float, delta: float, batches_per_epoch: int, samples: int = 2**17,
-    seed: int = 0, devices: list | None = None,
+    seed: int = 0, devices: list | None = None, dtype: str = "float64", chunk: int | None = None,
 ) -> tuple[float, np.ndarray]:
     """The noise multiplier that (epsilon, delta) asks for, and its derivative by the encoder [N-grad].
 
@@ -63,6 +73,11 @@ def noise_slope(
     epsilon : above 0. delta : in (0, 1). samples : 2 to 2^26 draws; about 1 / delta are the fewest that mean anything.
     seed : whole number from 0 to 2^62. devices : list of JAX devices; None for all local ones. The answer does not
         depend on them beyond rounding.
+    dtype : "float64", or "float32" for the slope: the same draws, rounded. The noise multiplier is solved for with 64
+        bits in both cases, from where 32 lead; the slope has about five digits then.
+    chunk : draws that a device works on at once, 1 to 2^30 / b, rounded up to whole blocks; None for one block, which has
+        at most a sixteenth of the draws (rounded up to a power of two) and 2^20 normals. More is faster on a GPU and takes
+        more memory. The answer does not depend on it beyond rounding.
 
     Returns (noise multiplier, slope), the slope of the shape of the table (0 above the diagonal). Both are estimates;
     the slope is the exact derivative of the noise multiplier as a function of C with these draws. Direction: remove,
@@ -79,11 +94,16 @@ def noise_slope(
     table, b = arguments.table(table, batches_per_epoch)
     _check_size(len(table), b)
     samples, seed, devices = _samples(samples), _seed(seed), _devices(devices)
+    work = _work(dtype, chunk, b)
     with double() as jax:
-        stream = jax_draws.Draws(jax_draws.key_of(seed, _SLOPES), samples, b, devices)
+        key = jax_draws.key_of(seed, _SLOPES)
         gram, back = jax.vjp(lambda c: gram_of(c, b), table)
-        sigma, by_gram = _noise_and_slope(stream, np.asarray(gram), epsilon, delta)
+        gram = np.asarray(gram)
+        sigma, by_gram = _noise_and_slope(jax_draws.Draws(key, samples, b, devices, *work), gram, epsilon, delta)
         slope = np.array(back(by_gram)[0])
+        if dtype != "float64":
+            exact = jax_draws.Draws(key, samples, b, devices, "float64", chunk)
+            sigma, _ = jax_draws.solve(exact, gram, epsilon, delta, start=sigma)
     return sigma, np.tril(slope) if slope.ndim == 2 else slope
 
 
@@ -121,7 +141,7 @@ def optimize(
     batches_per_epoch: int, epochs: int, objective: str | Callable = "rmse",
     bands: int | None = None, buffers: int = 3, start: ArrayLike | None = None,
     samples: int = 2**17, steps: int = 300, fresh: bool = True, seed: int = 0,
-    devices: list | None = None,
+    devices: list | None = None, dtype: str = "float64", chunk: int | None = None, callback: Callable | None = None,
 ) -> Optimized:
     """The encoder of a family with a small error at (epsilon, delta), by the published method [N-grad].
 
@@ -135,25 +155,31 @@ def optimize(
         source names neither. Parameters are sqrt(k + 1) c_k; the objective is divided by its first value.
     fresh : True draws anew in each step; False keeps the draws of the first step.
     seed : whole number from 0 to 2^62.
-    devices : list of JAX devices; None for all local ones.
+    devices : list of JAX devices; None for all local ones. dtype, chunk : as for `noise_slope`, for the steps.
+    callback : function of (number of the step, objective, noise multiplier), called after each step, as in SciPy; the two
+        are those of the step's draws.
 
-    Returns an `Optimized` of `dplib.optimize`, validated in the same way by fresh lines; `.history` has one row per step.
+    Returns an `Optimized` of `dplib.optimize`, validated in the same way by fresh lines with 64 bits, whatever `dtype`;
+    `.history` has one row per step, with the precision of the steps.
     Its noise multiplier is an estimate. Direction: remove is the larger one [C-9m].
     Raises ValueError or TypeError on bad input before any work.
     Cost: samples * b normals and four to six passes over them in every step; b = 32 and 2^17 samples: about half a CPU
-    second per step, b = 128: three. `dplib.optimize.optimize` needs seconds altogether. Memory: as for `delta`.
+    second per step, b = 128: three. `dplib.optimize.optimize` needs seconds altogether. Memory: see the module.
     """
     epsilon, delta = arguments.target(epsilon, delta)
     b, epochs = arguments.scheme(batches_per_epoch, epochs)
     _check_size(b * epochs, b)
     samples, seed, devices = _samples(samples), _seed(seed), _devices(devices)
+    work = _work(dtype, chunk, b)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function, or None; got {callback!r}")
     steps = check.whole("steps", steps, at_least=1, at_most=10**6)
     fresh = check.flag("fresh", fresh)
     family = families.make(encoder_family, b * epochs, b, bands, buffers, start)
     objectives.make(objective).value(family.table(family.start), 1.0)  # refuses what has no value there
     with double():
         descent = _Descent(family, objective, b, epsilon, delta)
-        x, history = descent.run(steps, samples, fresh, seed, devices)
+        x, history = descent.run(steps, samples, fresh, seed, (devices, *work), callback)
     parameters = x if callable(encoder_family) else None
     return _validated(family.encoder(x), objective, epsilon, delta, b, history, parameters, seed=seed)
 
@@ -191,20 +217,23 @@ class _Descent:
             raise ValueError(f"objective must be finite, with a finite gradient; got {float(value)!r}")
         return float(value), sigma, gradient
 
-    def run(self, steps, samples, fresh, seed, devices):
-        """(last parameters, history)."""
+    def run(self, steps, samples, fresh, seed, work, callback=None):
+        """(last parameters, history); work : devices, precision and chunk of the draws."""
         x = np.array(self.family.start, float)
         rule = _adam(steps, len(x))
         state, history = rule.init(x), []
         for number in bar(range(steps), "published method"):
             if number == 0 or fresh:
+                stream = None  # lets the last step's draws go before there are new ones
                 key = jax_draws.key_of(seed, _DESCENT, number)
-                stream = jax_draws.Draws(key, samples, self.b, devices)
+                stream = jax_draws.Draws(key, samples, self.b, *work)
             value, sigma, gradient = self.slope(x, stream, history[-1][1] if history else None)
             history.append((value, sigma))
             moves, state = rule.update(gradient / (abs(history[0][0]) or 1.0), state, x)
             x = np.clip(x + np.asarray(moves), *self.bounds)
             self.family.table(x)  # refuses what is no encoder
+            if callback is not None:
+                callback(number, value, sigma)
         return x, np.array(history)
 
 
@@ -256,6 +285,14 @@ def _samples(samples):
 
 def _seed(seed):
     return check.whole("seed", seed, at_least=0, at_most=2**62)
+
+
+def _work(dtype, chunk, batches):
+    """(precision, chunk) of the draws, checked."""
+    check.choice("dtype", dtype, jax_draws.DTYPES)
+    if chunk is not None:
+        chunk = check.whole("chunk", chunk, at_least=1, at_most=jax_draws.MOST_AT_ONCE // batches)
+    return dtype, chunk
 
 
 def _devices(devices):

@@ -1,9 +1,12 @@
 """The published Monte Carlo estimator in JAX: draws over all local devices, its root in sigma, its slopes [N-MC].
 
-Draws are cut into chunks. Chunk i is made from its own counter-based key, wherever it is made, so that the numbers
-do not depend on how many devices there are; the devices share out the chunks and each walks through its own,
-one after the other, so that memory stays bounded. Up to `_KEPT` normals per device are kept between the passes
-over them; more are drawn again in each pass.
+Draws are cut into blocks. Block i is made from its own counter-based key, wherever it is made, so that the numbers
+do not depend on how many devices there are, nor on how many blocks, a chunk, a device works on at once. The devices
+share out the chunks and each walks through its own, one after the other, so that memory stays bounded. Up to `_KEPT`
+normals per device are kept between the passes over them; more are drawn again in each pass.
+
+With 32 bits draws are those with 64 bits, rounded: both come from the same random words. What has an entry for each
+draw and bin has 32 bits then; payoffs are added, and the root is searched, with 64.
 """
 
 from __future__ import annotations
@@ -17,10 +20,13 @@ from .._base.lazy_jax import load
 from ..balls_in_bins import importance_sampling
 from ..results import NoBracketError
 
-_CHUNK = 2**20  # normals in a chunk: 8 MiB
-_KEPT = 2**25  # normals per device that are kept: 256 MiB
+_BLOCK = 2**20  # normals in a block: 8 MiB
+MOST_AT_ONCE = 2**30  # normals in a chunk
+DTYPES = "float64", "float32"
+_KEPT = 2**25  # normals per device that are kept: 256 MiB, or half of it with 32 bits
 _JITTER = 1e-13  # of the largest diagonal entry: nearly singular matrices have a Cholesky factor, too
 _CLOSE = 1e-11  # of log delta at the root
+_CLOSE_32 = 1e-5  # the same where rounding moves the mean by up to 1e-6
 _MOST_PASSES = 200
 _SEEDS = 2**32
 
@@ -31,12 +37,16 @@ _SEEDS = 2**32
 def payoffs(factor, gram, noise_multiplier, bins, normals, epsilon):
     """(1 - e^(epsilon - Y))_+ of each draw, direction remove, which is the larger one [C-9m]; factor factor' = gram.
 
-    bins : (m,), normals : (m, b). Y = log (1/b) sum_l exp(<m_l, x> / sigma^2 - |m_l|^2 / (2 sigma^2)) at
-    x = m_I + sigma Z [N-MC]: b normals per draw, however many rounds there are.
+    bins : (m,), normals : (m, b), whose precision is that of the work; what is returned has 64 bits.
+    Y = log (1/b) sum_l exp(<m_l, x> / sigma^2 - |m_l|^2 / (2 sigma^2)) at x = m_I + sigma Z [N-MC]: b normals per draw,
+    however many rounds there are.
     """
     jax = load()
-    y = normals @ factor.T / noise_multiplier - jax.numpy.diagonal(gram) / (2 * noise_multiplier**2)
-    loss = jax.nn.logsumexp(y + gram[bins] / noise_multiplier**2, axis=1) - math.log(len(gram))
+    factor, gram, sigma = (jax.numpy.asarray(part, normals.dtype) for part in (factor, gram, noise_multiplier))
+    # "highest": some devices would multiply 32-bit numbers with 10 bits otherwise.
+    inner = jax.numpy.matmul(normals, factor.T, precision="highest") / sigma
+    y = inner - jax.numpy.diagonal(gram) / (2 * sigma**2)
+    loss = jax.nn.logsumexp(y + gram[bins] / sigma**2, axis=1).astype("float64") - math.log(len(gram))
     return -jax.numpy.expm1(jax.numpy.minimum(epsilon - loss, 0.0))
 
 
@@ -55,13 +65,29 @@ def factor_at(gram):
     return factor
 
 
-def draw_chunk(key, index, size, batches):
-    """(bins, normals) of a chunk: one table of uniform numbers between -1 and 1, which is quick to compile."""
+def draw_block(key, index, size, batches, dtype="float64"):
+    """(bins, normals) of a block: one table of uniform numbers between -1 and 1, which is quick to compile."""
     jax = load()
     key, low = jax.random.fold_in(key, index), np.nextafter(-1.0, 0.0)
+    if dtype == "float32":
+        return _rounded(jax.random.bits(key, (size, batches + 1), "uint64"), batches)
     table = jax.random.uniform(key, (size, batches + 1), "float64", low, 1.0)
     bins = jax.numpy.minimum((table[:, 0] + 1) / 2 * batches, batches - 1)
     return bins.astype("int64"), math.sqrt(2) * jax.lax.erf_inv(table[:, 1:])
+
+
+def _rounded(words, batches):
+    """The draws that these random words are with 64 bits, with 32: from the upper half of each word.
+
+    A uniform number is taken from the end that it is closer to, or the tails would be as coarse as 2^-24.
+    """
+    jax = load()
+    words = words >> 32
+    bins = ((words[:, 0] * batches) >> 32).astype("int64")
+    upper = words[:, 1:].astype("uint32")
+    tail = (jax.numpy.minimum(upper, ~upper).astype("float32") + np.float32(0.5)) * np.float32(2.0**-32)
+    quantile = jax.scipy.special.ndtri(tail)
+    return bins, jax.numpy.where(upper < 2**31, quantile, -quantile)
 
 
 def key_of(seed, *numbers):
@@ -73,31 +99,36 @@ def key_of(seed, *numbers):
     return key
 
 
-def chunk_size(samples, batches):
-    """Draws in a chunk: it depends on nothing else, or the numbers would depend on the machine.
+def block_size(samples, batches):
+    """Draws in a block: it depends on nothing else, or the numbers would depend on the machine.
 
-    A power of two, so that few sizes have to be compiled, and 9 to 16 chunks where memory asks for no more.
+    A power of two, so that few sizes have to be compiled, and 9 to 16 blocks where memory asks for no more.
     """
-    return min(1 << (max(_CHUNK // batches, 1).bit_length() - 1), 1 << (-(-samples // 16) - 1).bit_length())
+    return min(1 << (max(_BLOCK // batches, 1).bit_length() - 1), 1 << (-(-samples // 16) - 1).bit_length())
 
 
 # ------------------------------------------------------------------------- passes over all draws
 
 
 class Draws:
-    """`samples` draws of one stream for b batches, spread over devices; sums over them."""
+    """`samples` draws of one stream for b batches, spread over devices; sums over them.
 
-    def __init__(self, key, samples, batches, devices):
+    dtype : of the normals. chunk : draws that a device works on at once, in whole blocks; None for one block.
+    """
+
+    def __init__(self, key, samples, batches, devices, dtype="float64", chunk=None):
         jax = load()
-        size = chunk_size(samples, batches)
-        steps = math.ceil(math.ceil(samples / size) / len(devices))  # chunks per device
-        sharding = _sharding(tuple(devices))
+        size = block_size(samples, batches)
+        blocks = math.ceil(math.ceil(samples / size) / len(devices))  # of each device
+        together = min(math.ceil((chunk or 1) / size), blocks)
+        steps = math.ceil(blocks / together)  # chunks of each device
         self.samples = samples
-        self.make = _maker(sharding, size, batches)
-        self.passes = _passes(sharding, size, batches)
-        indices = np.arange(len(devices) * steps).reshape(steps, len(devices)).T
+        self.close = _CLOSE if dtype == "float64" else _CLOSE_32
+        self.make = _maker(tuple(devices), size, batches, dtype)
+        self.passes = _passes(tuple(devices), size, batches, dtype)
+        indices = np.arange(len(devices) * steps * together).reshape(steps, len(devices), together).swapaxes(0, 1)
         self.parts = {"key": jax.random.key_data(key), "index": indices, "samples": samples}
-        if size * batches * steps <= _KEPT:
+        if size * together * batches * steps <= _KEPT:
             self.parts["kept"] = self.make(self.parts)
 
     def all(self):
@@ -120,30 +151,37 @@ class Draws:
         return [np.sum(np.asarray(share), axis=0) / self.samples for share in shares]
 
 
-def _sharding(devices):
-    """The first axis of an array over devices."""
+def _sharding(devices, axis=0):
+    """An axis of an array over devices."""
     sharding = load().sharding
-    return sharding.NamedSharding(
-        sharding.Mesh(np.array(devices), ("samples",)), sharding.PartitionSpec("samples")
-    )
+    place = sharding.PartitionSpec(*[None] * axis, "samples")
+    return sharding.NamedSharding(sharding.Mesh(np.array(devices), ("samples",)), place)
+
+
+def _chunk(parts, indices, size, batches, dtype):
+    """(bins, normals) of several blocks, one after the other."""
+    jax = load()
+    key = jax.random.wrap_key_data(parts["key"])
+    bins, normals = jax.vmap(lambda index: draw_block(key, index, size, batches, dtype))(indices)
+    return bins.ravel(), normals.reshape(-1, batches)
 
 
 @lru_cache(maxsize=16)
-def _maker(sharding, size, batches):
-    """Compiled: the chunks of each device, one after the other."""
+def _maker(devices, size, batches, dtype):
+    """Compiled: the chunks of each device, one after the other: axes (chunk, device, …), as a scan over chunks wants them."""
     jax = load()
 
     def make(parts):
-        def chunk(index):
-            return draw_chunk(jax.random.wrap_key_data(parts["key"]), index, size, batches)
+        def chunk(indices):
+            return _chunk(parts, indices, size, batches, dtype)
 
-        return jax.vmap(lambda row: jax.lax.map(chunk, row))(parts["index"])
+        return jax.vmap(lambda rows: jax.lax.map(chunk, rows), out_axes=1)(parts["index"])
 
-    return jax.jit(make, out_shardings=sharding)
+    return jax.jit(make, out_shardings=_sharding(devices, axis=1))
 
 
 @lru_cache(maxsize=16)
-def _passes(sharding, size, batches):
+def _passes(devices, size, batches, dtype):
     """Compiled passes over the draws: of every device, the sums over its chunks."""
     jax = load()
 
@@ -154,11 +192,11 @@ def _passes(sharding, size, batches):
             def chunk(part):
                 if kept is not None:
                     return part[1]
-                return draw_chunk(jax.random.wrap_key_data(parts["key"]), part[0], size, batches)
+                return _chunk(parts, part[0], size, batches, dtype)
 
             def values(part):
-                wanted = part[0] * size + jax.numpy.arange(size) < parts["samples"]
-                return of_chunk(wanted, *chunk(part), *arguments)
+                places = part[0][:, None] * size + jax.numpy.arange(size)
+                return of_chunk(places.ravel() < parts["samples"], *chunk(part), *arguments)
 
             def step(sums, part):
                 return jax.tree.map(jax.numpy.add, sums, values(part)), None
@@ -169,10 +207,10 @@ def _passes(sharding, size, batches):
             return jax.lax.scan(step, zeros, rows)[0]
 
         def call(parts, *arguments):
-            rows = jax.vmap(lambda index, kept: of_device(parts, index, kept, arguments))
+            rows = jax.vmap(lambda index, kept: of_device(parts, index, kept, arguments), in_axes=(0, 1))
             return rows(parts["index"], parts.get("kept"))
 
-        return jax.jit(call, out_shardings=sharding)
+        return jax.jit(call, out_shardings=_sharding(devices))
 
     def values(factor, gram, noise_multiplier, wanted, bins, normals, epsilon):
         value = payoffs(factor, gram, noise_multiplier, bins, normals, epsilon)
@@ -205,14 +243,14 @@ def _compiled(name):
 # ------------------------------------------------------------------------- the root in sigma
 
 
-def solve(draws, gram, epsilon, delta, start=None, close=_CLOSE):
+def solve(draws, gram, epsilon, delta, start=None, close=0.0):
     """(sigma, factor) at which the mean over these draws is delta: the same numbers for every sigma [N-MC].
 
     The mean is continuous in sigma but not exactly monotone; Newton's method for sqrt(-log mean), nearly a
     straight line, inside a bracket whose ends lie on both sides of delta. start : a guess, None for one from `gram`.
-    close : of log delta.
+    close : of log delta, where rounding allows it.
     """
-    factor = factor_at(gram)
+    factor, close = factor_at(gram), max(close, draws.close)
     goal, height = math.log(delta), math.sqrt(-math.log(delta))
     x = math.log(start or 1 / importance_sampling._mean_shift(gram, epsilon, delta))
     low, high, reach = -math.inf, math.inf, 0.25

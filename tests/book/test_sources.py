@@ -1,6 +1,7 @@
 """The pages on the sources, errata and ledger, are complete."""
 
 import json
+import math
 from pathlib import Path
 
 import notebook_tools as tools
@@ -25,7 +26,12 @@ def test_times_follow_their_benchmarks():
     seconds = [row["wall s"] for row in found["optimization"]["tables"]["Seconds, memory and errors"][:-1]]
     ours = claims["mmcc_speed", "published bound, 2,048 rounds"]
     theirs = ours * claims["mmcc_speed", "dp_accounting row by row over ours"]
+    steps = source_checks.result("published_method")["tables"]["64 bits"]
+    extrapolated = [row["300 steps, CPU s, extrapolated"] / 60 for row in steps]
+    [memory] = [row["MB"] for row in steps if row["V100 s, published"] == "out of memory"]
     for text in (
+        f"from {min(extrapolated):.0f} to {max(extrapolated):.0f} minutes of processor time",
+        f"ran out of memory takes less than {math.ceil(memory / 100) * 100} MB here",
         f"on one processor core: {min(seconds):.1f} to {max(seconds):.1f} s to convergence",
         f" {claims['optimization', 'most memory']:.0f} MB for the setting that ran out",
         f"at most {claims['optimization', '128 batches instead of 32: times as long, the largest']:.2f} times as long",

@@ -67,6 +67,86 @@ def test_draws_made_anew_in_each_pass(monkeypatch):
     assert noise() == pytest.approx(kept, rel=1e-12)
 
 
+# --- precision and memory -----------------------------------------------------------------------------------
+
+
+def test_draws_with_32_bits_are_those_with_64_rounded():
+    """[N-MC] The same bins; normals to the resolution of 2^-32 in probability, in the tails as well."""
+    bins, normals = published.draws(2**16, 4, seed=7)
+    same, rounded = published.draws(2**16, 4, seed=7, dtype="float32")
+    assert np.array_equal(bins, same)
+    assert normals.dtype == "float64" and rounded.dtype == "float32"
+    assert np.abs(normals).max() > 4.5
+    density = np.exp(-(normals**2) / 2) / np.sqrt(2 * np.pi)
+    assert np.all(np.abs(rounded - normals) < 2e-6 + 2.0**-32 / density)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 16.0])
+def test_32_bits_and_64(epsilon):
+    """[N-grad] The same draws: the noise multiplier is that of 64 bits, the slope has five digits."""
+    sigma, slope = published.noise_slope(COEFFICIENTS, **SMALL | {"epsilon": epsilon}, samples=MANY)
+    same, rounded = published.noise_slope(COEFFICIENTS, **SMALL | {"epsilon": epsilon}, samples=MANY, dtype="float32")
+    assert same == pytest.approx(sigma, rel=1e-10) and same != float(np.float32(same))
+    assert rounded == pytest.approx(slope, rel=2e-5)
+
+
+WIDE = np.concatenate([[1.0], 0.5 / np.arange(1.0, 1024) ** 0.5])  # b = 512, E = 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype, close", [("float64", 1e-9), ("float32", 2e-5)])
+def test_the_chunk_changes_nothing_but_rounding(dtype, close, monkeypatch):
+    """[N-grad] b = 512, kept or drawn anew in each pass: one block at once, and five (the last chunk is not full)."""
+    options = {"epsilon": 1.0, "delta": 1e-2, "batches_per_epoch": 512, "samples": 2**12 - 3, "dtype": dtype}
+    sigma, slope = published.noise_slope(WIDE, **options)
+    monkeypatch.setattr(jax_draws, "_KEPT", 0)
+    for chunk in (None, 1100):
+        found, its_slope = published.noise_slope(WIDE, **options, chunk=chunk)
+        assert found == pytest.approx(sigma, rel=1e-10)
+        assert np.linalg.norm(its_slope - slope) < close * np.linalg.norm(slope)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype, most", [("float64", 80), ("float32", 50)])
+def test_memory_does_not_grow_with_the_draws(dtype, most):
+    """b = 512 with 2^20 draws, compiled and not run: what a pass needs beside its arguments is that of 2^17 draws."""
+    b, needed = 512, []
+    with published.double():
+        for samples in (2**17, 2**20):
+            stream = jax_draws.Draws(jax_draws.key_of(1), samples, b, jax.local_devices()[:1], dtype)
+            assert "kept" not in stream.parts  # too many for that: drawn anew in each pass
+            compiled = stream.passes["slopes"].lower(stream.parts, np.eye(b), np.eye(b), 1.0, 1.0).compile()
+            needed.append(compiled.memory_analysis().temp_size_in_bytes)
+    at_once = jax_draws.block_size(2**20, b) * b
+    assert max(needed) < most * (at_once + b * b) <= 120 * 2**20
+    assert abs(needed[1] - needed[0]) < 2**16
+
+
+def test_draws_that_are_kept_are_not_copied():
+    """What a pass needs beside them is less than they are."""
+    b, samples = 32, 2**17
+    with published.double():
+        stream = jax_draws.Draws(jax_draws.key_of(1), samples, b, jax.local_devices()[:1])
+        compiled = stream.passes["slopes"].lower(stream.parts, np.eye(b), np.eye(b), 1.0, 1.0).compile()
+    at_once = jax_draws.block_size(samples, b) * b
+    assert compiled.memory_analysis().temp_size_in_bytes < 80 * (at_once + b * b) < stream.parts["kept"][1].nbytes
+
+
+def test_a_callback_sees_every_step_and_32_bits_change_no_answer():
+    seen = []
+    options = {**TARGET, "samples": 2**11, "steps": 3, "seed": 4}
+    found = published.optimize(**options, dtype="float32", chunk=2**11, callback=lambda *state: seen.append(state))
+    other = published.optimize(**options)
+    assert [number for number, _, _ in seen] == [0, 1, 2]
+    assert np.array_equal(found.history, np.array(seen)[:, 1:])
+    assert found.history == pytest.approx(other.history, rel=1e-4)
+    assert found.encoder.coefficients == pytest.approx(other.encoder.coefficients, abs=1e-3)
+    # The answer is found with 64 bits, on lines that the steps never saw: no float of 32 bits, and that of the other run.
+    assert found.noise_multiplier == pytest.approx(other.noise_multiplier, rel=1e-3)
+    assert found.noise_multiplier != float(np.float32(found.noise_multiplier))
+    assert found.objective == pytest.approx(utility.rmse(found.encoder, found.noise_multiplier), rel=1e-12)
+
+
 # --- the implicit gradient ----------------------------------------------------------------------------------
 
 
@@ -279,15 +359,17 @@ def test_what_to_install(monkeypatch, package):
 
 SLOPE = {"table": COEFFICIENTS, **SMALL}
 BAD = {
-    published.draws: [{"samples": 1}, {"samples": 10**400}, {"seed": -1}, {"batches": 0}],
+    published.draws: [{"samples": 1}, {"samples": 10**400}, {"seed": -1}, {"batches": 0}, {"dtype": "float16"}],
     published.noise_slope: [
         *({"table": table} for table in (np.ones(6), -np.ones(8), np.ones((8, 8)), "C")),
         *({"batches_per_epoch": 0}, {"delta": 1.0}, {"samples": 1}, {"devices": ["cpu"]}),
+        *({"dtype": dtype} for dtype in ("double", np.float32, None)),
+        *({"chunk": chunk} for chunk in (0, -1, 2.5, True, 2**29)),
     ],
     published.optimize: [
         *({"encoder_family": family} for family in ("dense", lambda x: x)),
         *({"objective": objective} for objective in ("mse", lambda c, sigma: c)),
-        *({"epochs": 0}, {"steps": 0}, {"fresh": 1}, {"epsilon": 0.0}),
+        *({"epochs": 0}, {"steps": 0}, {"fresh": 1}, {"epsilon": 0.0}, {"dtype": 32}, {"chunk": 0}, {"callback": 1}),
     ],
 }
 VALID = {
@@ -302,7 +384,7 @@ def test_bad_input_is_refused_before_any_work(function, monkeypatch):
     def work(*_args, **_options):
         raise ArithmeticError("work began before the arguments were checked")
 
-    for name in ("Draws", "draw_chunk"):
+    for name in ("Draws", "draw_block"):
         monkeypatch.setattr(jax_draws, name, work)
     for changes in BAD[function]:
         [name] = ["start" if callable(value) and name == "encoder_family" else name for name, value in changes.items()]
