@@ -83,7 +83,7 @@ def main():
                 continue
             row["native s"] = native(name)
             row["ratio"] = row["page s"] / row["native s"]
-            row["numbers"] = "within 5% (sampled), else as stored" if name in {chapter for chapter, _ in live_outputs.SAMPLED} else "as stored"
+            row["numbers"] = "estimates within 5 standard errors, else as stored" if name in {chapter for chapter, _ in live_outputs.SAMPLED} else "as stored"
             rows.append(row)
             print("  ".join(f"{value:.3g}" if isinstance(value, float) else value for value in row.values()), flush=True)
         browser.close()
