@@ -176,6 +176,26 @@ def test_a_change_marks_what_is_below_it_and_survives_a_reload(page, served):
     assert status(page).startswith("You have changed a cell here before")  # the one that was written after the reset
 
 
+@pytest.mark.parametrize("page", BROWSERS, indirect=True)
+def test_what_does_not_show_the_present_text_says_so(page, served):
+    """A cell that was changed while it ran, or stopped, is changed; one below a changed cell is out of date though it has run."""
+    opened(page, served, "05_group_privacy")
+    write(page, "x = sum(range(20_000_000))", 1)
+    press(page, "Run cell 1")
+    write(page, "x = 6", 1)
+    finish(page)
+    assert state(page, 1) == "changed"
+    assert run(page, "x > 6", 2).strip() == "True" and state(page, 2) == "stale"
+    press(page, "Run to cell 2")
+    finish(page)
+    assert shown(page, 2).strip() == "False" and [state(page, 1), state(page, 2)] == ["done", "done"]
+    write(page, "while True: pass", 2)
+    press(page, "Run cell 2")
+    press(page, "Stop")
+    page.wait("() => document.querySelector('.page-status').textContent.startsWith('Stopped.')")
+    assert state(page, 2) == "changed"
+
+
 # --- exercises --------------------------------------------------------------------------------------
 
 
