@@ -128,6 +128,8 @@ BAD = (
     ("open('x.txt', 'w')", "neither your files nor the network"),
     ("import urllib.request; urllib.request.urlopen('http://localhost')", "neither your files nor the network"),
     ("import sys; sys.exit()", "It goes on"),
+    ("import threading; threading.Thread(target=print).start()", "without threads"),
+    ("import subprocess; subprocess.run(['ls'])", "neither your files nor the network"),
     ("import pandas", "download the notebook"),
 )
 
@@ -140,6 +142,14 @@ def test_bad_cells_end_in_a_sentence_and_the_page_lives_on(page, served):
     found = run(page, "x = 1\nx / 0")
     assert "ZeroDivisionError" in found and "x / 0" in found
     assert run(page, "x + 1").strip() == "2"  # what was computed is there
+
+
+@pytest.mark.parametrize("page", BROWSERS, indirect=True)
+def test_a_pause_lasts_as_long_as_it_says(page, served):
+    opened(page, served, "05_group_privacy")
+    run(page, "import time\nbegin = time.monotonic()\nwhile time.monotonic() < begin + 4: pass")  # the page is some seconds old
+    for clock in ("time", "monotonic"):
+        assert 0.5 <= float(run(page, f"begin = time.{clock}(); time.sleep(0.5); time.{clock}() - begin")) < 3
 
 
 @pytest.mark.parametrize("page", BROWSERS, indirect=True)
