@@ -1,7 +1,7 @@
 """Claim: Python in a page starts within 5 s from a warm cache, weighs at most 40 MB, stays below 600 MB, and runs every chapter that has the
 button within three times the native time, to the numbers that are stored.
 
-A run that was cut short goes on where it was: rows of the same notebook, runtime and scripts are kept in _build until the last one is there.
+A run that was cut short goes on where it was: rows of the same library, pages and runtime are kept in _build until the last one is there.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-from _common import ROOT, Report
+from _common import ROOT, Report, kept_rows
 
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "book"), str(ROOT / "book" / "_ext")]
 import live_outputs  # noqa: E402
@@ -24,7 +24,6 @@ from page_server import server  # noqa: E402
 HTML = ROOT / "_build" / "html"
 CHAPTERS = sys.argv[1:] or [path.stem for path in notebook_tools.chapters() if live_python.runs(path)]
 SLOW = 4  # seconds
-KEPT = ROOT / "_build" / "live_page.jsonl"
 BUSY = ".page-python[aria-busy={}]"
 
 
@@ -81,17 +80,12 @@ def visit(browser, where, name):
     return {"chapter": name, "first output s": started, "page s": seconds, "MB": float(status.split("uses ")[1].split(" MB")[0])}
 
 
-def key(name):
-    """What a row of a chapter depends on, as one hash."""
+def measured_here():
+    """What the rows depend on but for the library, as a short hash: what is loaded, the scripts, the cells and their stored outputs."""
     scripts = [HTML / "_static" / "live" / script for script in ("python.js", "python_worker.js", "page_driver.py", "cells.js")]
-    files = [HTML / "_static" / "python" / "runtime.json", *scripts, ROOT / "notebooks" / f"{name}.ipynb", ROOT / "benchmarks" / "live_page.py"]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-
-
-def kept():
-    """The rows of a run that was cut short, by their keys."""
-    lines = KEPT.read_text(encoding="utf-8").splitlines() if KEPT.is_file() else []
-    return dict(map(json.loads, lines))
+    chapters = [ROOT / "notebooks" / f"{name}.ipynb" for name in CHAPTERS]
+    files = [HTML / "_static" / "python" / "runtime.json", *scripts, *chapters]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
 def main():
@@ -105,16 +99,14 @@ def main():
     files = json.loads(manifest.read_text(encoding="utf-8"))["files"]
     web = server(HTML)
     threading.Thread(target=web.serve_forever, daemon=True).start()
-    where, rows = f"http://127.0.0.1:{web.server_address[1]}", []
+    where = f"http://127.0.0.1:{web.server_address[1]}"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
         context = browser.new_context()  # keeps what it has loaded, from chapter to chapter
         begun(context, where, CHAPTERS[0])[0].close()
-        before = kept()
-        for name in CHAPTERS:
-            if key(name) in before:
-                rows.append(before[key(name)])
-                continue
+        path, rows = kept_rows("live_page", measured_here())
+        known = {row["chapter"] for row in rows}
+        for name in [name for name in CHAPTERS if name not in known]:
             row = visit(context, where, name)
             if "failure" in row:
                 report.wrong(f"{name}: {row['failure']}")
@@ -124,8 +116,8 @@ def main():
             row["numbers"] = "estimates within 5 standard errors, else as stored" if name in {chapter for chapter, _ in live_outputs.SAMPLED} else "as stored"
             row["load"] = os.getloadavg()[0]
             rows.append(row)
-            with KEPT.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([key(name), row]) + "\n")
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
             print("  ".join(f"{value:.3g}" if isinstance(value, float) else value for value in row.values()), flush=True)
         browser.close()
     web.shutdown()
@@ -137,7 +129,7 @@ def main():
     report.claim("to load", sum(file["bytes"] for file in files) / 1e6, at_most=40, unit="MB")
     report.claim("largest memory", max(row["MB"] for row in rows), at_most=600, unit="MB")
     report.claim("largest ratio of a chapter in the page to the same cells in a process", max(row["ratio"] for row in rows), at_most=3)
-    KEPT.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
     return report.close()
 
 
