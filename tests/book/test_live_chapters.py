@@ -25,7 +25,7 @@ pytestmark = [
 BUTTON = "Run in this page"
 CHAPTERS = [path.stem for path in tools.chapters() if live_python.runs(path)]
 assert {name for name, _ in live_outputs.SAMPLED} <= set(CHAPTERS)
-FEW = ("01_hockey_stick",)  # what Firefox runs, too, unless LIVE_PYTHON=all: it takes many times as long
+FEW = ("01_hockey_stick",)  # what Firefox runs, too, unless LIVE_PYTHON=all, which takes twice the time
 BROWSERS = ("Chromium", "Firefox")
 
 
