@@ -39,7 +39,7 @@ build: setup  ## build the book from the stored outputs alone
 live: setup  ## add Python for the pages to the built book: fetched once, by exact version and hash (needs npm)
 	@$(TOOL) live
 
-live-test: setup-test  ## run every chapter that can in Chromium, and a part in Firefox, without a network (ALL=1: all in both, for hours)
+live-test: setup-test  ## run every chapter that can in Chromium, and a part in Firefox, without a network (ALL=1: all in both)
 	@LIVE_PYTHON=$(if $(ALL),all,1) $(PY) -m pytest -q -rA tests/book/test_live_python.py tests/book/test_live_chapters.py
 
 test: setup-test  ## set up (browser included) and run every test that a change can break, about 35 minutes

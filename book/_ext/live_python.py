@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 # What the page's Python lacks; a chapter whose code names one of these runs in a kernel alone.
-LACKING = re.compile(r"^\s*(?:from|import) (?:jax|dp_accounting|PLD_accounting|opacus|sklearn|sympy)\b|^from dplib import .*\btraining\b|\bdatasets\.digits\b", re.MULTILINE)
+LACKING = re.compile(r"^\s*(?:from|import) (?:jax|dp_accounting|PLD_accounting|opacus|sklearn|sympy)\b|^from dplib import .*\btraining\b", re.MULTILINE)
 SCRIPTS = ("python.js", "cells.js")
 LESSON = re.compile(r"notebooks/(?:exercises/)?\d\d_\w+")
 

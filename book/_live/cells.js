@@ -134,9 +134,12 @@
       this.clear();
       this.failed = false;
       this.set("running");
-      const { failed, memory } = await python.run(this.area.value, `<cell ${this.number}>`, (output) => this.show(output));
+      const code = this.area.value;
+      const { failed, memory } = await python.run(code, `<cell ${this.number}>`, (output) => this.show(output));
       this.hasRun = true;
-      this.set(this.failed || failed ? "failed" : "done");
+      this.failed ||= failed;
+      if (this.area.value !== code) this.set("changed"); // while it ran
+      else this.set(this.failed ? "failed" : this.page.changedAbove(this) ? "stale" : "done");
       if (this.exercise) this.page.judged(this.exercise, this.output.textContent.includes(`${this.exercise}: correct.`));
       return memory;
     }
@@ -224,6 +227,11 @@
       kept.write(texts);
     }
 
+    /** Whether a cell above waits to be run with what was written into it. */
+    changedAbove(cell) {
+      return this.cells.some((other) => other.number < cell.number && other.state === "changed");
+    }
+
     /** What the reader has answered, as the notebook behind this page: to go on elsewhere, or to hand in. */
     async notebook() {
       const source = new URL(`../_sources/${root.location.pathname.replace(/^.*\/(notebooks\/.*)\.html$/, "$1")}.ipynb`, new URL("../", here));
@@ -279,12 +287,12 @@
         for (running of cells) {
           this.say(`Cell ${running.number} is running …`);
           memory = await running.run(this.python);
-          if (running.state === "failed") break;
+          if (running.failed) break;
         }
         const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-        this.say(running.state === "failed" ? `Cell ${running.number} failed.` : `Done in ${seconds} s; Python uses ${(memory / 1e6).toFixed(0)} MB.`);
+        this.say(running.failed ? `Cell ${running.number} failed.` : `Done in ${seconds} s; Python uses ${(memory / 1e6).toFixed(0)} MB.`);
       } catch (error) {
-        if (running) running.set("fresh");
+        if (running) running.set(running.area.value === running.original ? "fresh" : "changed");
         this.lose();
         this.say(error.message === "stopped" ? LOST : error.message);
       } finally {

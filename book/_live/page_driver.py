@@ -27,6 +27,7 @@ REASONS = [
     (MemoryError, "", TOO_MUCH),
     (ValueError, "array is too big", TOO_MUCH),
     (AttributeError, "_socket", OUTSIDE),
+    (RuntimeError, "can't start new thread", "A page runs one thing at a time: write the code without threads."),
     (RecursionError, "", "A function called itself too often without coming to an end. The page is as it was before this cell."),
     (ModuleNotFoundError, "", "The page has NumPy, SciPy, Matplotlib, mpmath and dplib; other packages need a kernel: download the notebook."),
     (EOFError, KEYBOARD, KEYBOARD),

@@ -3,6 +3,7 @@
 
 const say = (message, moved = []) => self.postMessage(message, moved);
 const NOTHING = 8; // ERRNO_BADF
+const UNSUPPORTED = 58; // ERRNO_NOTSUP
 
 /** The bytes of a file, from the browser's store where it is there already; counts what arrives. */
 async function load(base, file, onBytes) {
@@ -85,8 +86,25 @@ class Guest {
       imports[from][name] = name.startsWith("sock_") || !found ? () => NOTHING : found;
     }
     imports.wasi_snapshot_preview1.sched_yield = () => 0;
+    imports.wasi_snapshot_preview1.poll_oneoff = (...places) => this.wait(...places);
     this.instance = new WebAssembly.Instance(module, imports);
     this.wasi.initialize(this.instance);
+  }
+
+  /** What `time.sleep` asks for: one wait for a clock. The shim looks for the flag of an absolute time at another place. */
+  wait(question, answer, count, counted) {
+    const view = new DataView(this.instance.exports.memory.buffer), CLOCK = 0, MONOTONIC = 1;
+    if (count !== 1 || view.getUint8(question + 8) !== CLOCK) return UNSUPPORTED;
+    const monotonic = view.getUint32(question + 16, true) === MONOTONIC;
+    const now = () => BigInt(Math.round((monotonic ? performance.now() : Date.now()) * 1e6));
+    const time = view.getBigUint64(question + 24, true), absolute = view.getUint16(question + 40, true) & 1;
+    const end = absolute ? time : now() + time;
+    while (now() < end); // a worker has nothing else to wait with
+    view.setBigUint64(answer, view.getBigUint64(question, true), true);
+    view.setUint16(answer + 8, 0, true);
+    view.setUint8(answer + 10, CLOCK);
+    view.setUint32(counted, 1, true);
+    return 0;
   }
 
   /** Run a program text in the interpreter's main module; its exit status. */

@@ -138,7 +138,7 @@ def _band_width(rows, size):
     log_bound, gap = np.zeros(FOLD // 2), 2 * math.pi / FOLD
     for masses, centre, rounds, error in rows:
         square = (np.abs(fft.rfft(_wrapped(masses, centre, FOLD), overwrite_x=True)) + error) ** 2
-        places = np.arange(len(masses)) - centre
+        places = np.arange(float(len(masses))) - centre  # floats: NumPy's own integers may have 32 bits, which squares outgrow
         variance = float((places * places) @ masses)  # around `centre`: at least the variance
         between = np.maximum(square[1:], square[:-1]) + gap * gap / 4 * variance
         log_bound += rounds / 2 * np.log(np.minimum(between, 1.0))
@@ -155,7 +155,7 @@ def _low_band(masses, centre, size, frequencies):
     """
 
     def phases(places):
-        turns = (np.outer(places, frequencies) % size) / size
+        turns = (np.outer(places, frequencies.astype(np.int64)) % size) / size
         return np.exp(-2j * math.pi * turns)
 
     digits, square = np.arange(_DIGIT), _DIGIT * _DIGIT

@@ -429,6 +429,6 @@ def _coins(n, rounds, q, rng):
         hits.append(places[places < total])
         last = int(places[-1])
     hits = np.concatenate(hits)
-    ends = np.searchsorted(hits, n * np.arange(1, rounds + 1))
+    ends = np.searchsorted(hits, n * np.arange(1, rounds + 1, dtype=np.int64))
     starts = np.concatenate([[0], ends[:-1]])
     return [hits[start:end] - n * i for i, (start, end) in enumerate(zip(starts, ends))]

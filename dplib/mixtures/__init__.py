@@ -99,7 +99,7 @@ def hypergeometric(batch_size: int, dataset_size: int, group_size: int, noise_mu
         return Mixture._from_logs(sigma, [0.0], np.zeros(1), 0.0)
     # P(m) is proportional to C(b, m) * C(n + k - b, k - m): the b drawn places
     # hold m of the k marked records. Walk by ratios from the mode outwards.
-    j = np.arange(top)
+    j = np.arange(float(top))  # floats: products of counts outgrow integers
     ratios = np.log((k - j) * (b - j) / ((j + 1.0) * (n - b + j + 1.0)))
     logs, error = walk(ratios, 1.0)
     return _thinned(partial(cut, np.arange(top + 1), logs, ratios, error, top), 2.0, sigma)

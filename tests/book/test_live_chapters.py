@@ -25,7 +25,7 @@ pytestmark = [
 BUTTON = "Run in this page"
 CHAPTERS = [path.stem for path in tools.chapters() if live_python.runs(path)]
 assert {name for name, _ in live_outputs.SAMPLED} <= set(CHAPTERS)
-FEW = ("01_hockey_stick",)  # what Firefox runs, too, unless LIVE_PYTHON=all: it takes many times as long
+FEW = ("01_hockey_stick",)  # what Firefox runs, too, unless LIVE_PYTHON=all, which takes twice the time
 BROWSERS = ("Chromium", "Firefox")
 
 
@@ -128,6 +128,8 @@ BAD = (
     ("open('x.txt', 'w')", "neither your files nor the network"),
     ("import urllib.request; urllib.request.urlopen('http://localhost')", "neither your files nor the network"),
     ("import sys; sys.exit()", "It goes on"),
+    ("import threading; threading.Thread(target=print).start()", "without threads"),
+    ("import subprocess; subprocess.run(['ls'])", "neither your files nor the network"),
     ("import pandas", "download the notebook"),
 )
 
@@ -140,6 +142,14 @@ def test_bad_cells_end_in_a_sentence_and_the_page_lives_on(page, served):
     found = run(page, "x = 1\nx / 0")
     assert "ZeroDivisionError" in found and "x / 0" in found
     assert run(page, "x + 1").strip() == "2"  # what was computed is there
+
+
+@pytest.mark.parametrize("page", BROWSERS, indirect=True)
+def test_a_pause_lasts_as_long_as_it_says(page, served):
+    opened(page, served, "05_group_privacy")
+    run(page, "import time\nbegin = time.monotonic()\nwhile time.monotonic() < begin + 4: pass")  # the page is some seconds old
+    for clock in ("time", "monotonic"):
+        assert 0.5 <= float(run(page, f"begin = time.{clock}(); time.sleep(0.5); time.{clock}() - begin")) < 3
 
 
 @pytest.mark.parametrize("page", BROWSERS, indirect=True)
@@ -174,6 +184,26 @@ def test_a_change_marks_what_is_below_it_and_survives_a_reload(page, served):
     assert "NameError" in found and "Run to here" in found
     page.visit(f"{served}/notebooks/05_group_privacy.html", served)
     assert status(page).startswith("You have changed a cell here before")  # the one that was written after the reset
+
+
+@pytest.mark.parametrize("page", BROWSERS, indirect=True)
+def test_what_does_not_show_the_present_text_says_so(page, served):
+    """A cell that was changed while it ran, or stopped, is changed; one below a changed cell is out of date though it has run."""
+    opened(page, served, "05_group_privacy")
+    write(page, "x = sum(range(20_000_000))", 1)
+    press(page, "Run cell 1")
+    write(page, "x = 6", 1)
+    finish(page)
+    assert state(page, 1) == "changed"
+    assert run(page, "x > 6", 2).strip() == "True" and state(page, 2) == "stale"
+    press(page, "Run to cell 2")
+    finish(page)
+    assert shown(page, 2).strip() == "False" and [state(page, 1), state(page, 2)] == ["done", "done"]
+    write(page, "while True: pass", 2)
+    press(page, "Run cell 2")
+    press(page, "Stop")
+    page.wait("() => document.querySelector('.page-status').textContent.startsWith('Stopped.')")
+    assert state(page, 2) == "changed"
 
 
 # --- exercises --------------------------------------------------------------------------------------
