@@ -195,6 +195,8 @@ def _log_of_any(laws):
     bound = float(np.logaddexp.reduce([law.log_infinite + math.log(law.step.rounds) for law in laws]))
     if bound < _RARELY:  # the sum will do
         return bound + 4 * EPS
+    if max(law.log_infinite for law in laws) >= 0:
+        return 0.0
     none = math.fsum(law.step.rounds * math.log1p(-math.exp(law.log_infinite)) for law in laws)
     return min(math.log(-math.expm1(none)) + 4 * EPS, 0.0)
 
