@@ -68,10 +68,10 @@ def delta(
     Raises ValueError or TypeError on bad input, NoBracketError where a named method does not close, or method="auto" has no
     answer: then its message says one of four things (too little noise, delta practically 0, delta practically 1,
     beyond the accountants) and what to do; what refused is its __cause__.
-    Cost in CPU seconds: 4 ms in the median of practical settings, 0.3 s for 99%, 1.7 s at most (over 1 s in 3 of 12,000 questions); over the
-    whole domain 16 ms in the median, 1.7 s for 99%, and over 10 s in 5 of 21,000: groups with hardly any noise, or of hundreds of thousands.
+    Cost in CPU seconds: 6 ms in the median of practical settings, 0.3 s for 99%, 1 s at most in 12,000 questions; over the
+    whole domain 15 ms in the median, 1.4 s for 99%, 5 s at most in 6,000: groups with hardly any noise, or of hundreds of thousands.
     A named method takes seconds. Relative width in practical settings with delta from 1e-15 to 1 - 1e-6: below 1e-9 in the median,
-    5e-6 for 90%, 1e-3 at most but for 7 of 9,190 questions: delta near 1 or at 1e-15, epsilon below 1e-3 (benchmark `domain`).
+    5e-6 for 90%, 1e-3 at most in 9,190 questions (benchmark `domain`).
     """
     tolerance = check.real("tolerance", tolerance, at_least=1e-9, at_most=0.1)
     parts, epsilon = _prepare(composition, direction, method, epsilon=epsilon)

@@ -101,7 +101,7 @@ class PoissonDPSGD(_Mechanism):
     Under substitution groups above 20,000 records are refused where the noise is small next to them.
     Domain: sigma 0.01 to 1e6, q 1e-9 to 1, T to 1e9, k to 1e6, delta 1e-300 to 1 - 1e-12, epsilon to 1e4; beyond it an
     answer, or NoBracketError with the next step. Raises ValueError or TypeError on anything else.
-    Cost: milliseconds in the median, at most 1.7 s in practical settings, rarely over 10 s in the domain (`accounting.delta`).
+    Cost: milliseconds in the median, at most 1 s in practical settings, rarely over 2 s in the domain (`accounting.delta`).
 
     >>> from dplib import PoissonDPSGD
     >>> training = PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.01, steps=2000, group_size=2)
