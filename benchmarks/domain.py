@@ -202,6 +202,7 @@ def summarise(report, rows):
     report.claim("practical domain, median relative width", statistics.median(width), at_most=1e-6)
     report.claim("practical domain, largest relative width", max(width), at_most=1e-3)
     report.claim("practical domain, peak memory above the import", max(row["mb"] for row in practical), at_most=300, unit="MB")
+    report.claim("whole domain, peak memory above the import", max(row["mb"] for row in rows), at_most=300, unit="MB")
     report.claim("ways back off by more than 1e-6, share", statistics.fmean(row["trip"] > 1e-6 for row in trips), at_most=0)
     for row in rows:
         if row.get("contradiction"):

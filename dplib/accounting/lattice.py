@@ -15,12 +15,13 @@ Composition is a product of discrete Fourier transforms of the tilted masses
 (tilt e^{cL}, so that the relevant part of the law is of order one for every delta).
 The inverse sum at period Lambda is exactly sum_m e^{c m Lambda} delta(eps + m Lambda):
 an upper bound as it stands; for the lower bound the terms m != 0 are subtracted,
-bounded by Chernoff at other tilts. On a long lattice only a low band of frequencies
-is computed, and the others are bounded (`lattice_composition`).
+bounded by Chernoff at other tilts, and what they are at least is taken off the upper one. A delta near 1
+is found from what it misses, at a tilt between -1 and 0. On a long lattice only a low band of frequencies
+is computed, and the others are bounded (`lattice_spectrum`).
 
 Truncation: loss above the window counts as infinite (upper) or as the window's end
 (lower); loss below counts as the window's end (upper) or is dropped (lower).
-Rounding: an explicit allowance per round (`_rounding`).
+Rounding: an explicit allowance per round (`lattice_composition.rounding`).
 """
 
 from __future__ import annotations
