@@ -350,14 +350,14 @@ def side_log_delta(
             return lattice.side_log_delta(parts, epsilon, direction, tolerance)
         return by_tries(
             lambda aim, *more: lattice.side_log_delta(parts, epsilon, direction, aim, *more, _LOG_FAR),
-            work.lattice, tolerance, lambda bracket: bracket.width,
+            work.lattice, tolerance, chernoff.log_width,
             lambda found: (found.upper if found else wide.log_upper(parts, epsilon, direction, quick=True)) > LOG_PRACTICAL,
         )
 
     # The lattice cannot beat a contour bracket that is narrow next to the logarithm itself.
-    narrow = lambda bracket: bracket.width <= tolerance * (1 + abs(bracket.upper))
+    narrow = lambda bracket: chernoff.log_width(bracket) <= tolerance * (1 + abs(bracket.upper))
     routes = _routes(parts, method, by_contour, by_lattice)
-    return choose(routes, lambda bracket: bracket.width, narrow)
+    return choose(routes, chernoff.log_width, narrow)
 
 
 def _side_epsilon(parts, delta, direction, method, tolerance):

@@ -11,6 +11,8 @@ from .contour_nodes import STRIP_CAP, Coarse, Family
 from .floats import inside_floats
 from .two_sided_nodes import TwoSidedFamily
 
+LOG_LARGE = math.log(0.9)  # from this delta on, epsilon is found from 1 - delta
+_FAR_BELOW = 1.3  # standard deviations below the mean, where delta is about .9
 _MOST_ROWS, _MOST_ENTRIES = 256, 40_000  # of one family: entries = rows x nodes, roughly
 
 
@@ -58,20 +60,33 @@ def saddle(moments, start=1.0, *, log_delta=None, epsilon=None):
     return float(max(c, 0.7 / math.sqrt(max(moments(c)[2], 1e-300))))
 
 
+def misses(moments, epsilon):
+    """Whether delta(epsilon) is so large that 1 - delta is what should be computed, by a rule of thumb."""
+    _, mean, variance = moments(0.0)
+    return epsilon < mean - _FAR_BELOW * math.sqrt(variance)
+
+
 def miss_tilt(moments, epsilon):
     """The tilt in (-1, 0) that minimises the Chernoff bound on 1 - delta(epsilon), about; moments as for `saddle`."""
     return _least(moments, lambda c: moments(c)[0] - c * epsilon - math.log(-c * (1 + c)))
 
 
+def rough_log_miss(moments, epsilon, c):
+    """About log(1 - delta(epsilon)), by the tilt c in (-1, 0): Chernoff's bound with the saddle's factor."""
+    moment, _, variance = moments(c)
+    return moment - c * epsilon - math.log(-c * (1 + c) * math.sqrt(2 * math.pi * variance))
+
+
 def miss_epsilon(moments, log_miss):
-    """(rough epsilon at which 1 - delta is this small, its tilt in (-1, 0)): Chernoff's, with the saddle's factor."""
-
-    def epsilon(c):
-        moment, _, variance = moments(c)
-        return (moment - log_miss - math.log(-c * (1 + c) * math.sqrt(2 * math.pi * variance))) / c
-
+    """(rough epsilon at which 1 - delta is this small, its tilt in (-1, 0))."""
+    epsilon = lambda c: (rough_log_miss(moments, 0.0, c) - log_miss) / c
     c = _least(moments, lambda c: -epsilon(c))
     return epsilon(c), c
+
+
+def log_width(bracket):
+    """Width of a bracket of log delta: relative to delta, or near 1 to what delta misses."""
+    return bracket.width if bracket.lower < LOG_LARGE else bracket.width / max(-bracket.lower, 1e-300)
 
 
 def _least(moments, of):
@@ -120,6 +135,7 @@ class Composition:
         sign = 1 if direction == "remove" else -1
         self.families = _families(composition, sign)
         self.coarse = Coarse(self.families)
+        # At a negative tilt only the moments of one-sided mixtures are known.
         self.one_sided = not any(isinstance(family, TwoSidedFamily) for family in self.families)
 
     def tilt(self, log_delta=None, epsilon=None):
@@ -130,21 +146,6 @@ class Composition:
         """(rough epsilon from the Chernoff bound, its tilt)."""
         c = self.tilt(log_delta=log_delta)
         return (self.coarse(c)[0] - log_delta + log_kernel(c)) / c, c
-
-    def misses(self, epsilon):
-        """Whether delta(epsilon) is so large that 1 - delta is what should be computed, by a rule of thumb."""
-        if not self.one_sided:  # negative tilts are not known
-            return False
-        _, mean, variance = self.coarse(0.0)
-        return epsilon < mean - 1.3 * math.sqrt(variance)
-
-    def miss_tilt(self, epsilon):
-        """`miss_tilt` of this composition."""
-        return miss_tilt(self.coarse, epsilon)
-
-    def miss_epsilon(self, log_miss):
-        """`miss_epsilon` of this composition."""
-        return miss_epsilon(self.coarse, log_miss)
 
 
 class Chernoff:

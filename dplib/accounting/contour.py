@@ -44,7 +44,7 @@ import numpy as np
 from .._base.log_space import EPS
 from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError
-from .chernoff import Composition, log_kernel
+from .chernoff import LOG_LARGE, Composition, log_kernel, miss_epsilon, miss_tilt, misses
 from .contour_decay import Decay, integrated_by_parts
 from .contour_nodes import BLOCK, nodes_for
 from .floats import inside_floats
@@ -55,7 +55,6 @@ _FREQUENCY_CAP = 60_000
 # explode, so that no period keeps the aliases small: then these shares of it are tried.
 _SHARES = (1.0, 0.8, 0.5, 0.3)
 _ALIASES_AIM, _ALIASES_MOST = -34.0, -24.0  # log of the aliases over delta, about
-_LARGE_DELTA = 0.9  # from this delta on, epsilon is found from 1 - delta
 
 
 class _AliasedError(NoBracketError):
@@ -313,8 +312,8 @@ def side_log_delta(
     Raises NoBracketError where the bounds do not close.
     """
     problem = Composition(composition, direction)
-    by_miss = problem.misses(epsilon)
-    c = problem.miss_tilt(epsilon) if by_miss else problem.tilt(epsilon=epsilon)
+    by_miss = problem.one_sided and misses(problem.coarse, epsilon)
+    c = miss_tilt(problem.coarse, epsilon) if by_miss else problem.tilt(epsilon=epsilon)
     integral = _integral(problem, c, epsilon, most_work)
     lower, _, upper, _ = integral.log_bounds(epsilon)
     pad = 4 * EPS * (1 + abs(integral.log_moment) + abs(c * epsilon))
@@ -339,13 +338,13 @@ def side_epsilon(
     2.9553
     """
     problem = Composition(composition, direction)
-    if delta < _LARGE_DELTA or not problem.one_sided:
-        target = math.log(delta)
+    target = math.log(delta)
+    if target < LOG_LARGE or not problem.one_sided:
         guess, c = problem.chernoff_epsilon(target)
     else:
         log_miss = math.log1p(-delta)
         target = -log_miss
-        guess, c = problem.miss_epsilon(log_miss)
+        guess, c = miss_epsilon(problem.coarse, log_miss)
     integral = _integral(problem, c, guess, most_work)
     return bracket_epsilon(integral, root_of(integral, guess, target), target)
 

@@ -32,7 +32,16 @@ import numpy as np
 
 from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError
-from .chernoff import log_kernel, miss_epsilon, miss_tilt, saddle
+from .chernoff import (
+    LOG_LARGE,
+    log_kernel,
+    log_width,
+    miss_epsilon,
+    miss_tilt,
+    misses,
+    rough_log_miss,
+    saddle,
+)
 from .floats import inside_floats
 from .lattice_composition import MOST_POINTS, Sum, best_alias
 from .lattice_losses import Losses
@@ -53,7 +62,7 @@ _LEAST_LOG_DELTA = -5000.0  # no level of cutting below it is tried
 _LARGEST_TILT = 1e25
 _ALIAS_ROUNDING = 1e-12  # of aliases that are subtracted, about
 _LEAST_SHARE, _MOST_SHARE = 1e-9, 30.0  # of a relative change of epsilon, in delta
-_LOG_LARGE = math.log(0.9)  # from this delta on, epsilon is found from 1 - delta
+_SURELY_LESS = -1.0  # a Chernoff bound on log delta, below which delta is not near 1
 _FIRST_AIM = 0.75  # of the width aimed at: what the first grid is chosen for
 
 
@@ -73,13 +82,16 @@ class _Solver:
         self.guessed = guess is not None
         self.margin, self.rough_log_delta = min(_MARGIN - math.log(aim), _MOST_MARGIN), 0.0
         self.about = math.inf  # an epsilon that decides which losses are large
-        self.log_miss = math.log(-math.expm1(log_delta)) if _LOG_LARGE <= (log_delta or -math.inf) else None
+        self.log_miss = math.log(-math.expm1(log_delta)) if LOG_LARGE <= (log_delta or -math.inf) else None
         if for_chernoff:
             self.log_miss = None
         elif epsilon is not None:
             self.about = epsilon
         if log_delta is None:
             self._cut(parts, direction, guess)
+            if not for_chernoff and self.rough_log_delta > _SURELY_LESS and misses(self.losses.moments, epsilon):
+                self.log_miss = rough_log_miss(self.losses.moments, epsilon, miss_tilt(self.losses.moments, epsilon))
+                self._cut(parts, direction, self.log_miss)
         else:
             self._cut_twice(parts, direction, aim, guess, for_chernoff)
         while self.log_miss is None and self.rough_epsilon > 0 and self.c < _LARGEST_TILT:
@@ -156,6 +168,7 @@ class _Solver:
 
     def _aim_tilt(self, epsilon=None):
         """Saddle, spread, and a rough epsilon or log delta. epsilon : about that of log_delta, if it is known better."""
+        epsilon = self.epsilon if epsilon is None else epsilon
         if self.log_miss is not None:
             moments = self.losses.moments
             if epsilon is None:
@@ -164,7 +177,6 @@ class _Solver:
                 self.rough_epsilon, self.c = epsilon, miss_tilt(moments, epsilon)
             self.spread = math.sqrt(max(moments(self.c)[2], 1e-300))
             return
-        epsilon = self.epsilon if epsilon is None else epsilon
         log_delta = self.log_delta if epsilon is None else None
         self.c = c = saddle(self.losses.moments, self.c, log_delta=log_delta, epsilon=epsilon)
         if not c < _LARGEST_TILT:
@@ -187,7 +199,7 @@ class _Solver:
         size = max(abs(self.rough_epsilon), 0.1 * self.spread)
         # The two laws differ by c (1 + c) h^2 / 8 in the log moment of each round.
         wanted = math.sqrt(8 * aim * size / ((1 + self.c) * rounds)) if self.epsilon is None else (
-            math.sqrt(8 * aim / (self.c * (1 + self.c) * rounds))
+            math.sqrt(8 * aim / (abs(self.c) * (1 + self.c) * rounds))
         )
         # The lower law needs cells well inside the bulk of the loss, or the bulk in one cell.
         bulk = min(s.bulk for s in self.losses.steps)
@@ -222,6 +234,12 @@ class _Solver:
                 return
             del laws, upper, lower  # a full grid fills a hundred megabytes
 
+    def ends(self, upper, lower):
+        """(lower, upper) end of log delta at the solver's epsilon; -inf, 0 where there is none."""
+        if self.log_miss is None:
+            return lower.log_bound(self.epsilon) if lower else -math.inf, min(upper.log_bound(self.epsilon), 0.0)
+        return tuple(_log_of_rest(law.log_miss(self.epsilon)) if law else -math.inf for law in (lower, upper))
+
     def excess(self, bound):
         """Function of epsilon, above 0 where the bound on delta is above the delta that is asked for."""
         if self.log_miss is None:
@@ -231,6 +249,12 @@ class _Solver:
     def refine(self, ratio):
         """Choose the next step: the width falls like h^2; `ratio` = width / aim."""
         self.h = max(self.finest, self.h * min(0.5, 0.8 / math.sqrt(ratio)))
+
+
+def _log_of_rest(log_miss):
+    """log(1 - e^log_miss), -inf where that is not above 0."""
+    return math.log(-math.expm1(log_miss)) if log_miss < 0 else -math.inf
+
 
 def _shortest_period(losses, c, epsilon):
     """(period, tilt, spread), for the tilt c or one near it with a shorter period: just above c moments of rare large losses explode.
@@ -288,7 +312,7 @@ def side_log_delta(
 ) -> Bracket:
     """Bracket of log delta(epsilon) in one direction [A-5], [A-6], [A-7], [A-8]; composition of non-trivial pairs.
 
-    relative_width : the relative width of delta aimed at. cells, points : most lattice points of one round, and of
+    relative_width : the relative width of delta aimed at, near 1 of what it misses [A-20]. cells, points : most lattice points of one round, and of
     all together. guess : about log delta, if it is known. least : log delta below which no second cut is tried. Raises NoBracketError where no finite lower bound comes out.
     """
     best, level = None, guess
@@ -296,9 +320,11 @@ def side_log_delta(
         solver = _Solver(
             composition, direction, epsilon=epsilon, aim=relative_width, guess=level, cells=cells, points=points
         )
-        found, upper_end, log_cut = _log_delta_by(solver, epsilon, relative_width)
+        found, upper_end, log_cut = _log_delta_by(solver, relative_width)
         if found is not None and (best is None or found.width < best.width):
             best = found
+        if solver.log_miss is not None:
+            break
         # Was more cut than this delta allows? Its upper end tells from which level on it does not.
         if log_cut < upper_end - solver.margin + 2 or upper_end < least or not (level is None or upper_end < level - 1):
             break
@@ -308,20 +334,21 @@ def side_log_delta(
     return best
 
 
-def _log_delta_by(solver, epsilon, relative_width):
+def _log_delta_by(solver, relative_width):
     """(narrowest Bracket of log delta or None, least upper end, log of what the windows cost)."""
     best, least_upper, log_cut = None, 0.0, -math.inf
     for upper, lower in solver.brackets(relative_width):
-        low, high = lower.log_bound(epsilon) if lower else -math.inf, min(upper.log_bound(epsilon), 0.0)
+        low, high = solver.ends(upper, lower)
         if low > high:
             raise AssertionError("lattice bounds crossed: please report this input")
         if math.isfinite(low) and (best is None or high - low < best.width):
             best = Bracket(low, high, "lattice")
-        least_upper, log_cut = min(least_upper, high), upper.log_cut(epsilon)
+        least_upper, log_cut = min(least_upper, high), upper.log_cut(solver.epsilon)
+        width = log_width(Bracket(low, high)) if math.isfinite(low) else math.inf
         # What was cut does not get less by a finer grid.
-        if high - low <= relative_width or log_cut > high - solver.margin + 2:
+        if width <= relative_width or log_cut > (high if solver.log_miss is None else solver.log_miss) - solver.margin + 2:
             break
-        solver.refine((high - low) / relative_width if math.isfinite(high - low) else 1e6)
+        solver.refine(min(width / relative_width, 1e6))
         del upper, lower
     return best, least_upper, log_cut
 

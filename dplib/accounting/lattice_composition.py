@@ -269,28 +269,28 @@ class _Masses:
 
     def _one_sided(self, masses, start, rate, decay):
         """sum_{j>=1} masses_{start - 1 + j} e^{-rate j h} over all periods."""
-        start, value, block = start % self.size, 0.0, len(decay)
-        for first, last in ((start, self.size), (0, start)):
-            for low in range(first, last, block):
-                part = masses[low : min(low + block, last)]
-                before = rate * self.h * ((low - start) % self.size)
-                if before > _LEAST:
-                    return value
-                value += math.exp(-before) * float(part @ decay[: len(part)])
+        value = 0.0
+        for part, before in self._blocks(masses, start, len(decay), rate):
+            value += math.exp(-rate * before) * float(part @ decay[: len(part)])
         return value
 
     def _above(self, n, rest):
         # In blocks, where both exponentials are the block's own times those of the first block.
-        start, value, block = (n + 1) % self.size, 0.0, len(self.decay)
+        value = 0.0
+        for masses, before in self._blocks(self.masses, n + 1, len(self.decay), self.c):
+            kernel = self.decay - math.exp(rest - before) * self.decay_twice
+            value += math.exp(-self.c * before) * float(masses @ kernel[: len(masses)])
+        return value
+
+    def _blocks(self, masses, start, block, rate):
+        """(masses, distance of the first one from `start`) once around the lattice, while e^{-rate distance} counts."""
+        start %= self.size
         for first, last in ((start, self.size), (0, start)):
             for low in range(first, last, block):
-                masses = self.masses[low : min(low + block, last)]
                 before = self.h * ((low - start) % self.size)
-                if self.c * before > _LEAST:
-                    return value
-                kernel = self.decay - math.exp(rest - before) * self.decay_twice
-                value += math.exp(-self.c * before) * float(masses @ kernel[: len(masses)])
-        return value
+                if rate * before > _LEAST:
+                    return
+                yield masses[low : min(low + block, last)], before
 
 
 def rounding(law, size):

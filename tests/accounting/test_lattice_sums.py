@@ -121,6 +121,32 @@ def test_epsilon_near_certainty_agrees_with_the_contour(delta, q, rounds, direct
     assert found.relative_width <= 1e-5 and other.relative_width < 1e-5
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("q, rounds, direction", [(0.01, 20_000, "remove"), (0.01, 20_000, "add"), (0.3, 60, "remove")])
+def test_delta_near_certainty_agrees_with_the_contour(epsilon, q, rounds, direction):
+    """[A-20] Both accountants keep the digits of what delta misses."""
+    parts = [(mixtures.binomial(1, q, 0.6), rounds)]
+    found, other = lattice.side_log_delta(parts, epsilon, direction, 1e-5), contour.side_log_delta(parts, epsilon, direction)
+    assert -0.1 < other.upper < 0
+    assert found.lower <= other.upper and other.lower <= found.upper
+    assert found.width <= 1e-5 * -found.lower and other.width < 1e-5 * -other.lower
+
+
+@pytest.mark.parametrize(
+    "mechanism, epsilon, direction",
+    [
+        (FixedBatchDPSGD(0.49064448598711935, 81, 4667, 126, 9), 0.06751250324147348, "remove"),
+        (FixedBatchDPSGD(0.46675957573356434, 1, 16, 66, 6), 0.37233726453835986, "both"),
+        (FixedBatchDPSGD(0.4868764031661873, 2320, 5392666, 40558, 2), 0.06898966056558513, "both"),
+    ],
+)
+def test_epsilon_comes_back_from_a_delta_near_one(mechanism, epsilon, direction):
+    """Where 1 - delta hardly moves with epsilon, too: once 18 to 86% off."""
+    delta = mechanism.delta(epsilon, direction)
+    assert delta.upper - delta.lower < 1e-4 * (1 - delta.upper)
+    assert mechanism.epsilon(delta.upper, direction).upper == pytest.approx(epsilon, rel=1e-3)
+
+
 # Settings that once had brackets wider than 0.1%: delta near 1, losses far above it in a few rare rounds, delta at 1e-15.
 HARD = [
     (FixedBatchDPSGD(0.4868764031661873, 2320, 5392666, 40558, 2), 0.9999464908725697, "remove"),

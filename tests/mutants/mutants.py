@@ -149,7 +149,7 @@ DANGEROUS = [
     Mutant("lattice: high losses above the window kept in the lower law", "accounting/lattice_round", "Law.lower", {"Attribute floor": "math.ceil"}, _of(PROPERTIES, "test_what_lies_above_the_window_counts_as_its_end_in_the_lower_law")),
     Mutant("lattice: remove and add swapped", "accounting/lattice_round", "Step.__init__", {"Call orientation": "-_"}, _AGREE),
     Mutant("lattice: ends exchanged", "accounting/lattice", "side_epsilon", {"UnaryOp UAdd": "-1"}, ("test_lattice.py",)),
-    Mutant("lattice: upper end from the lower law", "accounting/lattice", "_log_delta_by", {"Call log_bound#2": "lower.log_bound(epsilon) + 1e-12"}, ("test_lattice.py", *_AGREE)),
+    Mutant("lattice: upper end from the lower law", "accounting/lattice", "_Solver.ends", {"Call log_bound#2": "lower.log_bound(self.epsilon) + 1e-12"}, ("test_lattice.py", *_AGREE)),
     Mutant("lattice: wrong end of the last interval", "accounting/lattice", "_crossing", {"IfExp#3": "low"}, ("test_lattice.py",)),
     Mutant("lattice: known aliases of half a period more", "accounting/lattice_composition", "Sum._least_alias", {"BinOp Div#1": "1.01 * _"}, _SUMS),
     Mutant("lattice: aliases of the second law added", "accounting/lattice_composition", "Sum._least_alias", {"BinOp Sub#3": "_.left + _.right"}, _SUMS),
