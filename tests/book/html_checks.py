@@ -58,7 +58,7 @@ def dead_links(links, anchors):
 
 
 def image_problems(path, name, article):
-    """Images without a file or without real alternative text."""
+    """Images without a file or without real alternative text; those that come late, without a size that keeps their place."""
     found = []
     for node in article.find_all("img"):
         source = node.get("src", "")
@@ -67,6 +67,8 @@ def image_problems(path, name, article):
                 found.append(f"{name}: {source}: no such file")
         if not alt_text_is_real(node.get("alt")):
             found.append(f"{name}: {source}: alternative text {node.get('alt')!r}")
+        if node.get("loading") == "lazy" and not (node.get("width") and node.get("height")):
+            found.append(f"{name}: {source}: comes late and has no size")
     return found
 
 

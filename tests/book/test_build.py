@@ -1,6 +1,7 @@
 """The book builds strictly, stands alone, and shows what it says."""
 
 import os
+import re
 import shutil
 
 import build as builder
@@ -100,7 +101,7 @@ def test_buttons_open_the_notebooks_of_the_repository(html):
     """On Colab and on Binder, from the top of each chapter; before the repository has an address, no link leads there."""
     nobody = "/set--owner/" in repository()[0]
     for path in html_checks.pages(html) if nobody else ():
-        assert not [link for link in links_of(path) if "/set--owner/" in link], path
+        assert not re.search(r'<a [^>]*href="[^"]*/set--owner/', path.read_text(encoding="utf-8")), path
     for path in () if nobody else tools.chapters():
         name = path.relative_to(tools.ROOT)
         assert set(colab_and_binder(name)) <= links_of(html / name.with_suffix(".html"))

@@ -4,7 +4,6 @@ import gzip
 import re
 
 import browser_checks as checks
-import html_checks
 import index_checks
 import notebook_tools as tools
 import pytest
@@ -56,12 +55,6 @@ def test_no_page_loads_more_than_three_megabytes(html, chromium, address):
     assert min(sizes.values()) > 1e5, sizes  # the measurement sees scripts and styles
     heavy = [f"{name}: {size / 1e6:.2f} MB" for name, size in sizes.items() if size > MOST]
     assert not heavy, "\n".join(heavy)
-
-
-def test_images_that_come_late_keep_their_place(html):
-    images = [image for name in page_names() for image in html_checks.soup(html / name).select('img[loading="lazy"]')]
-    assert len(images) > 50
-    assert [str(image)[:100] for image in images if not (image.get("width") and image.get("height"))] == []
 
 
 def test_front_page(html, chromium, address):
