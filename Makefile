@@ -104,9 +104,9 @@ peers: setup  ## compare with five other libraries, each in an environment of it
 truth: setup  ## check the seals of the reference tables, compute part of the high-precision table again (ALL=1: all of it)
 	@$(TOOL) truth check $(if $(ALL),--all)
 
-trust: setup-test  ## attack the statements and the tests, for hours: directions, reference values, properties and hostile input with twenty times the examples, planted faults (CASES=3000)
-	@$(TOOL) directions --cases $(or $(CASES),3000) $(if $(SEED),--seed $(SEED))
+trust: setup-test  ## attack the statements and the tests, for hours: reference values, properties, directions and hostile input with twenty times the examples, planted faults
 	@$(TOOL) truth check
+	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) -m trust tests
 	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) --hypothesis-profile=thorough $(THOROUGH)
 	@$(TOOL) mutation --fresh
 

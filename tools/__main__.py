@@ -21,7 +21,6 @@ COMMANDS = {
     "set-repository": "set_repository.py",
     "first-cell": "bootstrap_cell.py",
     "matrix": "matrix.py",
-    "directions": "directions.py",
     "peers": "peers.py",
     "study": "study.py",
     "mutation": "../tests/mutants/mutation.py",

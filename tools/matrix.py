@@ -59,28 +59,12 @@ def run(*command, timeout=900, **keywords):
     return done.stdout
 
 
-def is_version(python, version):
-    code = f"import sys; sys.exit('%d.%d' % sys.version_info[:2] != {version!r})"
-    try:
-        return subprocess.run([str(python), "-c", code], capture_output=True, timeout=60).returncode == 0
-    except OSError:
-        return False
-
-
 def find_python(version, install=False):
-    """Path of a Python of that version, or None."""
+    """Path of a Python of that version, or None: uv looks for it."""
     if install:
         subprocess.run([*UV, "python", "install", version], check=False)
-    known = [shutil.which(f"python{version}"), sys.executable]
-    known += sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python3"), reverse=True)
-    found = subprocess.run(
-        [*UV, "python", "find", "--no-project", version],
-        capture_output=True,
-        text=True,
-        cwd=tempfile.gettempdir(),
-    )
-    known += found.stdout.split()
-    return next((str(path) for path in known if path and is_version(path, version)), None)
+    found = subprocess.run([*UV, "python", "find", "--no-project", version], capture_output=True, text=True, cwd=tempfile.gettempdir())
+    return found.stdout.strip() or None
 
 
 def snapshot(folder):

@@ -30,6 +30,8 @@ STEPS = {
             *PYTEST,
             "tests",
             "--ignore=tests/book",
+            "-m",
+            "not trust",
             "--durations=5",
             "--cov=dplib",
             "--cov-report=term-missing:skip-covered",
@@ -38,7 +40,7 @@ STEPS = {
         [*PYTEST, "--doctest-modules", "dplib"],
     ],
     "notebooks": lambda: [[*PYTEST, *NBVAL, *map(str, tools.notebooks()), f"--junitxml={TIMES}"]],
-    "book": lambda: [[*PYTEST, "tests/book", "--dist", "loadfile", "--durations=10"]],
+    "book": lambda: [[*PYTEST, "tests/book", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=10"]],
 }
 SUMMARY = re.compile(r"^=*\s*((?:\d+ [a-z]+,? ?)+|no tests ran) in [\d.]+s")
 

@@ -14,36 +14,7 @@ from pathlib import Path
 
 from bootstrap_cell import ROOT, repository
 
-SKIPPED = {
-    ".git",
-    ".venv",
-    ".venv-course",
-    ".venv-jax-privacy",
-    ".venv-opacus",
-    ".venv-flower",
-    "_build",
-    "__pycache__",
-    ".ipynb_checkpoints",
-    "_figures",
-    ".pytest_cache",
-    ".ruff_cache",
-}
-TEXT = {
-    ".cff",
-    ".cfg",
-    ".css",
-    ".html",
-    ".ipynb",
-    ".json",
-    ".md",
-    ".py",
-    ".toml",
-    ".txt",
-    ".yaml",
-    ".yml",
-    ".bib",
-    ".svg",
-}
+TEXT = (".cff", ".cfg", ".css", ".html", ".ipynb", ".json", ".md", ".py", ".toml", ".txt", ".yaml", ".yml", ".bib", ".svg")
 COLAB = "https://colab.research.google.com/github/"
 ADDRESS = re.compile(r"https://github\.com/([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/([A-Za-z0-9._-]+)")
 
@@ -61,29 +32,14 @@ def clean_address(text):
 
 def text_files(root):
     """Text files that belong to the project: those git knows of, or all where there is no git."""
-    listed = None
-    if (Path(root) / ".git").exists():
-        try:
-            listed = subprocess.run(
-                ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                cwd=root,
-                capture_output=True,
-                check=True,
-            ).stdout.decode()
-        except (OSError, subprocess.CalledProcessError):
-            listed = None
-    if listed is not None:
-        paths = [Path(root) / name for name in listed.split("\0") if name]
+    root = Path(root)
+    if (root / ".git").exists():
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=root, capture_output=True, check=True).stdout.decode()
+        paths = [root / name for name in listed.split("\0") if name]
     else:
-        paths = [
-            path
-            for path in Path(root).rglob("*")
-            if not SKIPPED & set(path.relative_to(root).parts) and path.is_file()
-        ]
-    known = [
-        path for path in paths if path.suffix in TEXT or path.name in ("Makefile", "LICENSE", "LICENSE-text")
-    ]
-    return sorted(path for path in known if path.is_file())
+        paths = [path for path in root.rglob("*") if not re.search(r"(^|/)(\.venv|_build/|__pycache__/)", str(path.relative_to(root)))]
+    return sorted(path for path in paths if (path.suffix in TEXT or path.name in ("Makefile", "LICENSE", "LICENSE-text")) and path.is_file())
 
 
 def set_repository(root, address):

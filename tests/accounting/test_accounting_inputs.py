@@ -2,7 +2,6 @@
 
 import math
 
-import mpmath as mp
 import numpy as np
 import pytest
 from exact_pairs import Exact
@@ -69,26 +68,6 @@ def test_one_round_epsilon_is_bracketed_by_the_closed_form(pair, log_delta, dire
     assert bracket.method == "closed form" and bracket.width <= 1e-9 * (1 + bracket.upper)
 
 
-@settings(max_examples=80)
-@given(st.floats(1e-4, 50), st.integers(1, 10**6), st.floats(math.log(1e-200), math.log(0.9)))
-def test_plain_gaussians_are_bracketed_by_the_formula(sigma, rounds, log_delta):
-    """[C-6], [C-7] mu = sqrt(T) / sigma; both ends checked in 110 digits."""
-    delta, pair = math.exp(log_delta), Mixture([1.0], [1.0], 1000 * sigma)
-    bracket = accounting.epsilon([(pair, rounds)], delta)
-
-    def exact(epsilon):
-        with mp.workdps(110):
-            mu = mp.sqrt(rounds) * mp.mpf(1) / mp.mpf(1000 * sigma)
-            tail = lambda x: mp.erfc(x / mp.sqrt(2)) / 2
-            return tail(epsilon / mu - mu / 2) - mp.exp(epsilon) * tail(epsilon / mu + mu / 2)
-
-    assert exact(mp.mpf(bracket.upper)) <= delta
-    assert bracket.lower == 0 or exact(mp.mpf(bracket.lower)) >= delta
-    back = accounting.delta([(pair, rounds)], bracket.upper)
-    assert back.lower <= exact(mp.mpf(bracket.upper)) <= back.upper
-    assert bracket.method == back.method == "closed form"
-
-
 # --- directions -----------------------------------------------------------------------------------------
 
 
@@ -113,17 +92,6 @@ def test_an_add_loss_beyond_its_largest_value_has_delta_zero():
     with pytest.raises(NoBracketError, match="delta is exactly zero at epsilon = 50"):
         accounting.log_delta([(PAIR, 400)], 50.0, "add")
     assert accounting.log_delta([(PAIR, 400)], 50.0, "remove") == accounting.log_delta([(PAIR, 400)], 50.0)
-
-
-def test_an_epsilon_of_zero_needs_no_accountant():
-    """delta(0) adds up over rounds and is convex in the mixture: few rare rounds are settled by that alone."""
-    rare_rounds = [(mixtures.binomial(1, 0.001, 1.0), 16)]
-    assert accounting.epsilon(rare_rounds, 0.1) == Bracket(0.0, 0.0, "closed form")
-    for parts in (rare_rounds, [(PAIR, 3), (OTHER, 2)], [(PAIR, 40)]):
-        bound = accounting._total_variation(accounting.merged(parts))
-        for direction in DIRECTIONS:
-            assert accounting.delta(parts, 0.0, direction).lower <= bound
-        assert accounting.epsilon(parts, min(bound * 1.001, 0.99)).upper == 0
 
 
 # --- compositions ---------------------------------------------------------------------------------------
@@ -164,47 +132,10 @@ class Routes:
 # Of 400 rounds of PAIR 39 are expected to sample a record, of those of RARE .04.
 MANY = ((PAIR, 400),)
 RARE = ((mixtures.binomial(2, 0.0001, 1.0), 200),)
-FEW = ((PAIR, 10),)
 
 
 def ask(method="auto", composition=MANY):
     return accounting.epsilon(composition, 1e-6, "remove", method)
-
-
-NARROW, WIDE, WIDER = (2.0, 2.0 + 1e-9), (2.0, 2.1), (1.9, 2.2)
-CONTOUR_FIRST, LATTICE_FIRST = ["contour", "lattice"], ["lattice", "contour"]
-
-
-@pytest.mark.parametrize(
-    "composition, by_contour, by_lattice, method, asked",
-    [
-        (MANY, NARROW, WIDE, "contour", ["contour"]),  # a narrow answer stands
-        (MANY, WIDE, NARROW, "lattice", CONTOUR_FIRST),  # a wide one is compared with the other
-        (MANY, WIDE, WIDER, "contour", CONTOUR_FIRST),
-        (MANY, "too few rounds", WIDE, "lattice", CONTOUR_FIRST),  # a refusal leaves the other
-        (MANY, WIDE, "too many points", "contour", CONTOUR_FIRST),
-        (((PAIR, 11),), NARROW, "slow", "contour", ["contour"]),
-        (((PAIR, 10), (OTHER, 1)), NARROW, "slow", "contour", ["contour"]),
-        (FEW, "slow", NARROW, "lattice", ["lattice"]),  # few rounds and rare sampling ask the lattice first
-        (FEW, NARROW, WIDER, "contour", LATTICE_FIRST),
-        (FEW, NARROW, "slow", "contour", LATTICE_FIRST),
-        (RARE, NARROW, "slow", "contour", LATTICE_FIRST),
-        (((PAIR, 2), (OTHER, 1)), NARROW, "slow", "contour", LATTICE_FIRST),
-        ((*RARE, (TRIVIAL, 10)), NARROW, "slow", "contour", LATTICE_FIRST),
-    ],
-)
-def test_the_choice_of_the_accountant(monkeypatch, composition, by_contour, by_lattice, method, asked):
-    routes = Routes(monkeypatch, by_contour, by_lattice)
-    expected = by_contour if method == "contour" else by_lattice
-    assert ask(composition=composition) == Bracket(*expected, method) and routes.asked == asked
-
-
-def test_a_named_method_is_the_only_one_asked(monkeypatch):
-    routes = Routes(monkeypatch, "too few rounds", NARROW)
-    assert ask("lattice", MANY).method == "lattice" and routes.asked == ["lattice"]
-    with pytest.raises(NoBracketError, match="too few rounds$"):
-        ask("contour", FEW)
-    assert routes.asked == ["lattice", "contour"]
 
 
 def test_where_no_accountant_closes_the_wide_bracket_answers(monkeypatch):
@@ -246,25 +177,3 @@ def test_a_refusal_is_one_of_four_sentences(ask, begin):
         ask()
     assert str(error.value).startswith(begin) and SENTENCES[begin] in str(error.value)
     assert isinstance(error.value.__cause__, (ArithmeticError, ValueError))
-
-
-@pytest.mark.parametrize(
-    "delta, begin",
-    [(1e-305, "delta is practically 0"), (1 - 1e-15, "delta is practically 1"), (1e-6, "beyond the accountants")],
-)
-def test_the_sentence_goes_by_the_delta(monkeypatch, delta, begin):
-    Routes(monkeypatch, "too few rounds", "too many points")
-    monkeypatch.setattr(accounting.wide, "epsilon_upper", lambda *_: (_ for _ in ()).throw(NoBracketError("no upper end")))
-    monkeypatch.setattr(accounting, "_total_variation", lambda parts: math.inf)
-    with pytest.raises(NoBracketError, match="too few rounds") as named:
-        accounting.epsilon([(PAIR, 400)], delta, "remove", "contour")
-    with pytest.raises(NoBracketError) as error:
-        accounting.epsilon([(PAIR, 400)], delta, "remove")
-    assert str(error.value).startswith(begin) and SENTENCES[begin] in str(error.value)
-    assert "too few rounds" in str(error.value.__cause__) and begin not in str(named.value)
-
-
-def test_nodes_beyond_the_whole_floats_are_no_crash():
-    """Once a TypeError: NumPy made objects of the whole numbers beyond 64 bits."""
-    bracket = LastIterate(1.1334860694401529e-32, 0.00014944064162801502, 10**8).delta(1e-50, "add")
-    assert 0 <= bracket.lower <= bracket.upper <= 1

@@ -212,8 +212,3 @@ def test_quadrature_refuses_three_dimensions_but_the_reduction_does_not():
     assert space.reduced().sensitivities.tolist() == [0.0, 3.0]
     with pytest.raises(ValueError, match="modes"):
         space.hockey_stick(0.0)
-
-
-def test_dominates_wants_equal_noise():
-    with pytest.raises(ValueError, match="noise_multiplier"):
-        mixtures.dominates(Mixture([1.0], [1.0], 1.0), Mixture([1.0], [1.0], 2.0))

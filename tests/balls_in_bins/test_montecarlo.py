@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from dplib import gaussian, montecarlo
-from dplib.balls_in_bins import confidence_bounds
 from dplib.results import Estimate
 
 # Two orthogonal modes of norm 1 at epsilon = 0.5: delta by quadrature.
@@ -35,18 +34,6 @@ def test_plain_sampling_agrees_with_quadrature_and_closed_form(side):
     assert within(montecarlo.plain(ONE, 1.0, side, samples=100_000), truth)
     # Equal modes are one mode.
     assert within(montecarlo.plain(np.full((3, 3), MU**2), 1.0, side, samples=100_000), truth)
-
-
-def test_of_both_directions_the_larger_is_remove():
-    """[C-9m]"""
-    for call in (
-        lambda side: montecarlo.plain(TWO, 0.5, side, samples=5000, seed=3),
-        lambda side: montecarlo.estimate(TWO, 0.5, side, seed=3),
-        lambda side: montecarlo.certify(TWO, 0.5, side, samples=2**12, failure_probability=1e-4),
-        lambda side: montecarlo.estimate_epsilon(TWO, 0.1, side),
-        lambda side: montecarlo.estimate_noise(TWO, 0.5, 0.1, side),
-    ):
-        assert call("both") == call("remove") != call("add")
 
 
 def test_upper_ends_of_plain_sampling_cover():
@@ -92,21 +79,6 @@ def test_values_below_the_floor_are_reported_as_such():
     assert 1e-250 < small.value < bound < 1e-150
 
 
-@pytest.mark.parametrize("side", ["remove", "add", "both"])
-def test_estimated_epsilon_and_noise_invert_estimated_delta(side):
-    epsilon = montecarlo.estimate_epsilon(CORRELATED, 1e-4, side)
-    delta = montecarlo.estimate(CORRELATED, epsilon.value, side)
-    assert delta.value == pytest.approx(1e-4, rel=0.03) and epsilon.upper > epsilon.value
-    noise = montecarlo.estimate_noise(CORRELATED, epsilon.value, 1e-4, side)
-    assert noise.value == pytest.approx(1.0, rel=0.005)
-    assert abs(noise.value - 1) <= 6 * noise.standard_error + 0.002
-
-
-def test_epsilon_is_zero_where_delta_is_met_without_it():
-    found = montecarlo.estimate_epsilon(CORRELATED * 1e-4, 0.5)
-    assert found.value == 0
-
-
 def test_a_certificate_is_never_worse_than_no_random_bins_at_all():
     """Where the modes are nearly equal the Gaussian bound is all but exact, and needs no samples."""
     gram = np.full((4, 4), MU**2)
@@ -150,15 +122,4 @@ def test_the_larger_direction_decides():
     assert not montecarlo.release(gram, 1.0, min(0.9, 1.1 * between), threshold=between)
 
 
-def test_more_samples_than_allowed_are_refused_with_the_number():
-    with pytest.raises(ValueError, match=r"most_samples must be at least 5\.359e\+07 .*`certify`"):
-        montecarlo.release(ONE, 1.0, 1e-5, most_samples=10**7)
-
-
 # --- bad input -------------------------------------------------------------------------------------------
-
-
-def test_the_bound_of_the_upper_ends_is_the_one_of_the_rule():
-    """The two uses of the same inequality meet: a mean at the threshold has the upper end `final`."""
-    samples = montecarlo.verification_samples(8e-3, 1e-2)
-    assert confidence_bounds.chernoff_hoeffding(8e-3, samples, 1e-2) == pytest.approx(1e-2, rel=1e-3)

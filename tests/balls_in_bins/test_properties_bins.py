@@ -5,7 +5,7 @@ import math
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from property_cases import DIRECTIONS, agree, answer, at_most, examples, logs
+from property_cases import DIRECTIONS, answer, at_most, examples, logs
 from scipy import special, stats
 
 from dplib import BallsInBins, MatrixMechanism, PoissonDPSGD, conditional, gaussian, matrices, montecarlo
@@ -17,7 +17,6 @@ from dplib.balls_in_bins import tuple_sampler as tuples
 from dplib.conditional import row_laws as row_law
 from dplib.conditional import tails
 from dplib.mixtures import Mixture
-from dplib.results import Bracket
 
 directions = st.sampled_from(DIRECTIONS)
 seeds = st.integers(0, 2**32)
@@ -270,9 +269,3 @@ def test_row_laws_dominate(entries, sigma, size, slack, direction, seed):
     paid = lost * (np.exp(epsilon) if direction == "add" else 1.0)
     gap = rounded.hockey_stick(epsilon, direction) + paid - truth.hockey_stick(epsilon, direction)
     assert np.all(gap >= -1e-15)
-
-
-def test_brackets_compare():
-    """The two comparisons of these tests themselves."""
-    assert at_most(Bracket(0.0, 1.0), Bracket(0.5, 2.0)) and not at_most(Bracket(3.0, 4.0), Bracket(0.5, 2.0))
-    assert agree(Bracket(0.0, 1.0), Bracket(1.0, 2.0)) and not agree(Bracket(0.0, 1.0), Bracket(1.5, 2.0))

@@ -5,7 +5,6 @@ probability about 1e-4. For each law a wrong one is shown to be rejected.
 """
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -164,44 +163,4 @@ def test_a_cut_is_fair_and_kept_through_the_epochs():
 # -------------------------------------------------------------------------------- large data
 
 
-def test_a_hundred_million_records_without_a_permutation():
-    n = 10**8
-    for stream, size in [
-        (batching.poisson_stream(n, 1000, 1e-5, seed=1), 1000),
-        (batching.fixed_batch_stream(n, 1000, 1000, seed=1), 1000),
-        (batching.cyclic_poisson_stream(n, 1000, 100, 1e-5, seed=1), 1000),
-        (batching.round_robin_stream(n, 10**5, 2), 1000),
-    ]:
-        batch = stream[999]
-        assert (
-            abs(len(batch) - size) < 4 * math.sqrt(size) and batch.max() < n and 0.4 < batch.mean() / n < 0.6
-        )
-
-
 # ---------------------------------------------------------------------------------- bad input
-
-
-BAD = [
-    (batching.poisson_stream, (2**31, 1, 0.1), "records"),
-    (batching.cyclic_poisson_stream, (5, 3, 2, 0.51), "at most 1 / separation"),
-    (batching.min_separation_stream, (5, 3, 0, 0.5), "separation"),
-    (batching.balls_in_bins_stream, (5, 10**9, 2), r"batches_per_epoch \* epochs"),
-]
-
-
-@pytest.mark.parametrize("make, arguments, text", BAD)
-def test_streams_that_do_not_exist_are_refused(make, arguments, text):
-    with pytest.raises(ValueError, match=text):
-        make(*arguments)
-
-
-def test_rounds_outside_the_stream_are_refused():
-    stream = batching.poisson_stream(5, 3, 0.5, seed=1)
-    for t in (3, -1):
-        with pytest.raises(IndexError, match="round must be from 0 to 2"):
-            stream[t]
-        with pytest.raises(IndexError, match="round must be from 0 to 2"):
-            stream.padded(2)[t]
-    for t in ("0", True, 1.0, slice(0, 2)):
-        with pytest.raises(TypeError, match="round must be a whole number"):
-            stream[t]

@@ -117,12 +117,6 @@ def test_every_record_takes_part_exactly_once_an_epoch(name, form):
         assert kept == (name != "shuffling anew")
 
 
-@pytest.mark.parametrize("reshuffle", [False, True])
-def test_shuffled_sizes_are_fixed(reshuffle):
-    sizes = [len(batch) for batch in batching.shuffling(11, 4, 2, rng(), reshuffle=reshuffle)]
-    assert sizes == [3, 3, 3, 2] * 2
-
-
 def co_membership(sampler, records, trials):
     """Frequencies: records 0 and 1 in the same batch; record 0 in each batch."""
     together, first = 0, np.zeros(4)
@@ -169,11 +163,6 @@ def test_sizes_of_bins_are_multinomial(streaming):
     assert chi_square([counts[s] for s in order], [trials * law[s] for s in order]) > LIKELY
 
 
-def test_round_robin_is_the_residue():
-    batches = batching.round_robin(10, 3, 2)
-    assert [batch.tolist() for batch in batches] == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]] * 2
-
-
 # ------------------------------------------------------------- cyclic Poisson
 
 
@@ -196,14 +185,6 @@ def test_rate_inside_the_part_is_b_times_the_average_rate():
     for part in (0, 4):
         counts = np.bincount(sizes[part::b], minlength=11)
         assert chi_square(counts, T / b * stats.binom.pmf(np.arange(11), 10, b * p)) > LIKELY
-
-
-@each_form
-def test_full_rate_is_round_robin(form):
-    separated, fixed = drawn(form, "cyclic_poisson", 10, 6, 3, 1 / 3), drawn(form, "round_robin", 10, 3, 2)
-    assert all(np.array_equal(a, b) for a, b in zip(separated, fixed))
-    for b in range(1, 60):  # 1/b is allowed although b * (1/b) may round above 1
-        drawn(form, "cyclic_poisson", 60, 2, b, 1 / b)
 
 
 # ------------------------------------------------------------- minimal separation
@@ -282,45 +263,4 @@ def test_participation_matrix():
     assert matrix.tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
 
 
-NO_BATCHES = [
-    (np.zeros((2, 2), int), "batches must be a non-empty list"),
-    ([np.array([0.0, 1.0])], "flat arrays of whole numbers"),
-    ([np.array([0, 3])], "numbers from 0 to 2"),
-    ([np.array([0]), np.array([1, 1])], "twice in one round; round 1"),
-]
-
-
-@pytest.mark.parametrize("batches, text", NO_BATCHES)
-def test_what_is_no_list_of_batches_is_refused(batches, text):
-    with pytest.raises((TypeError, ValueError), match=text):
-        batching.participation(batches, 3)
-
-
 # -------------------------------------------------------------------- bad input
-
-
-BAD = [
-    (batching.poisson, (2**31, 1, 0.1), "records"),
-    (batching.poisson, (2**31 - 1, 10**9, 0.1), r"records \* rounds"),
-    (batching.fixed_batch, (5, 3, 6), "batch_size"),
-    (batching.shuffling, (5, 6, 1), "batches_per_epoch"),
-    (batching.cyclic_poisson, (5, 3, 6, 0.1), "separation"),
-    (batching.cyclic_poisson, (5, 3, 2, 0.51), "sampling_probability must be at most 1 / sep"),
-    (batching.min_separation, (5, 3, 0, 0.5), "separation"),
-    (batching.min_separation, (5, 3, 2, 1.1), "sampling_probability"),
-    (batching.balls_in_bins, (5, 0, 1), "batches_per_epoch"),
-]
-
-
-@pytest.mark.parametrize("sampler, arguments, text", BAD)
-def test_bad_arguments_are_named_before_any_draw(sampler, arguments, text):
-    generator = rng()
-    state = generator.bit_generator.state
-    with pytest.raises(ValueError, match=text):
-        sampler(*arguments, generator)
-    assert generator.bit_generator.state == state
-
-
-def test_the_generator_must_be_a_generator():
-    with pytest.raises(TypeError, match="rng must be a numpy.random.Generator"):
-        batching.poisson(5, 3, 0.1, np.random.RandomState(0))

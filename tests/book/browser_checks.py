@@ -77,6 +77,12 @@ def math_problems(page):
     return problems
 
 
+def put_theme(page, theme):
+    """What the theme button does to the page (`set_theme` presses it)."""
+    page.evaluate("theme => { document.documentElement.dataset.theme = document.documentElement.dataset.mode = theme }", theme)
+    settle(page, 50)  # colours change over a moment
+
+
 def set_theme(page, wanted):
     """Click the theme button until the page is in the wanted theme."""
     button = page.locator("button.theme-switch-button").first

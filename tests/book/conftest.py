@@ -9,29 +9,48 @@ from browser import find_chromium
 from build import build
 
 
+def pytest_collection_modifyitems(items):
+    """While one worker builds the book, the other runs what needs no built book; then the files with the most tests come first."""
+    files = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    built = {path: any("build_record" in item.fixturenames for item in found) for path, found in files.items()}
+    order = sorted(files, key=lambda path: (path.stem != "test_build", built[path], -len(files[path])))
+    items[:] = [item for path in order for item in files[path]]
+
+
 @pytest.fixture(scope="session")
-def build_record(tmp_path_factory, worker_id):
-    """(status, output of the builder, folder of the pages) of one fresh, strict build."""
+def once(tmp_path_factory, worker_id):
+    """once(name, make): the folder of that name and the text that `make` returned for it, made by the first worker that asks."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "book-build"
-    folder.mkdir(exist_ok=True)
-    with open(folder / "lock", "w") as lock:  # two workers share one build
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        record = folder / "record.txt"
-        if not record.exists():
-            status, text = build(output=folder)
-            record.write_text(f"{status}\n{text}", encoding="utf-8")
-        status, text = record.read_text(encoding="utf-8").split("\n", 1)
+
+    def made(name, make):
+        folder = (base if worker_id == "master" else base.parent) / name
+        folder.mkdir(exist_ok=True)
+        with open(folder / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            record = folder / "record.txt"
+            if not record.exists():
+                record.write_text(make(folder), encoding="utf-8")
+        return folder, record.read_text(encoding="utf-8")
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def build_record(once):
+    """(status, output of the builder, folder of the pages) of one fresh, strict build."""
+    folder, record = once("book-build", lambda folder: "{}\n{}".format(*build(output=folder)))
+    status, text = record.split("\n", 1)
     return int(status), text, folder / "_build" / "html"
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory):
+def small(once):
     """The small project with stored outputs, built, no fault in it; to be copied before it is changed."""
-    project = small_project.executed(tmp_path_factory.mktemp("small") / "project")
-    status, text = build(project)
-    assert status == 0, text
-    return project
+    folder, record = once("small", lambda folder: "{}\n{}".format(*build(small_project.executed(folder / "project"))))
+    assert record.startswith("0\n"), record
+    return folder / "project"
 
 
 @pytest.fixture(scope="session")

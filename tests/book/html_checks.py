@@ -6,7 +6,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import policy
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
+from bs4.element import PreformattedString
 from notebook_checks import alt_text_is_real
 
 REMOTE = re.compile(r"^(?:https?:)?//", re.IGNORECASE)
@@ -20,120 +21,120 @@ def soup(path):
     return BeautifulSoup(Path(path).read_text(encoding="utf-8"), "html.parser")
 
 
-def dead_links(folder):
-    """Internal links whose page or anchor does not exist."""
-    folder = Path(folder)
-    anchors, problems = {}, []
-
-    def anchors_of(path):
-        if path not in anchors:
-            document = soup(path)
-            anchors[path] = {node["id"] for node in document.find_all(id=True)}
-            anchors[path] |= {node["name"] for node in document.find_all("a", attrs={"name": True})}
-        return anchors[path]
-
+def problems(folder):
+    """Everything that is wrong with the pages of a folder; each is parsed once."""
+    found, anchors, links, figures = [], {}, [], Counter()
     for path in pages(folder):
-        for node in soup(path).find_all("a", href=True):
-            parts = urlsplit(node["href"])
-            if parts.scheme or parts.netloc or not node["href"] or node["href"] == "#":
-                continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            if target.is_dir():
-                target = target / "index.html"
-            where = f"{path.relative_to(folder)}: {node['href']}"
-            if not target.is_file():
-                problems.append(f"{where}: no such file")
-            elif (
-                parts.fragment
-                and target.suffix == ".html"
-                and unquote(parts.fragment) not in anchors_of(target)
-            ):
-                problems.append(f"{where}: no such anchor")
-    return sorted(set(problems))
+        document, name = soup(path), str(path.relative_to(folder))
+        anchors[path.resolve()] = anchors_of(document)
+        links += [(path, name, node["href"]) for node in document.find_all("a", href=True)]
+        article = document.find("article") or document
+        found += image_problems(path, name, article) + figure_problems(name, article, figures)
+        found += raw_markup(name, document) + unlinked_names(name, document)
+    return found + dead_links(links, anchors) + policy_problems(folder)
 
 
-def image_problems(folder):
-    """Images without a file or without real alternative text."""
-    problems = []
-    for path in pages(folder):
-        document = soup(path)
-        for node in (document.find("article") or document).find_all("img"):
-            source = node.get("src", "")
-            where = f"{path.relative_to(folder)}: {source}"
-            if not REMOTE.match(source) and not source.startswith("data:"):
-                if not (path.parent / unquote(urlsplit(source).path)).is_file():
-                    problems.append(f"{where}: no such file")
-            if not alt_text_is_real(node.get("alt")):
-                problems.append(f"{where}: alternative text {node.get('alt')!r}")
-    return problems
+def anchors_of(document):
+    return {node["id"] for node in document.find_all(id=True)} | {node["name"] for node in document.find_all("a", attrs={"name": True})}
 
 
-def figure_problems(folder):
+def dead_links(links, anchors):
+    """Internal links whose page or anchor does not exist; `anchors` are those of the pages, those of code are read here."""
+    found = set()
+    for path, name, address in links:
+        parts = urlsplit(address)
+        if parts.scheme or parts.netloc or address in ("", "#"):
+            continue
+        target = (path.parent / unquote(parts.path)).resolve() if parts.path else path.resolve()
+        target = target / "index.html" if target.is_dir() else target
+        if not target.is_file():
+            found.add(f"{name}: {address}: no such file")
+        elif parts.fragment and target.suffix == ".html":
+            if target not in anchors:  # a page of code: thousands of tags, of which the names are wanted alone
+                anchors[target] = set(re.findall(r'\bid="([^"]+)"', target.read_text(encoding="utf-8")))
+            if unquote(parts.fragment) not in anchors[target]:
+                found.add(f"{name}: {address}: no such anchor")
+    return sorted(found)
+
+
+def image_problems(path, name, article):
+    """Images without a file or without real alternative text; those that come late, without a size that keeps their place."""
+    found = []
+    for node in article.find_all("img"):
+        source = node.get("src", "")
+        if not REMOTE.match(source) and not source.startswith("data:"):
+            if not (path.parent / unquote(urlsplit(source).path)).is_file():
+                found.append(f"{name}: {source}: no such file")
+        if not alt_text_is_real(node.get("alt")):
+            found.append(f"{name}: {source}: alternative text {node.get('alt')!r}")
+        if node.get("loading") == "lazy" and not (node.get("width") and node.get("height")):
+            found.append(f"{name}: {source}: comes late and has no size")
+    return found
+
+
+def figure_problems(name, article, seen):
     """Images that are not in a figure with a number and a caption; numbers of a chapter that do not count from 1.
 
-    A companion counts on where its chapter ends.
+    A companion counts on where its chapter ends; `seen` counts the figures of each chapter so far.
     """
-    problems, seen = [], Counter()
-    for path in sorted(pages(folder)):
-        document, name = soup(path), str(path.relative_to(folder))
-        chapter, numbers = re.match(r"notebooks/(\d+)_", name), []
-        for node in (document.find("article") or document).find_all("img"):
-            figure = node.find_parent("figure")
-            caption = figure and figure.find("figcaption")
-            number = caption and caption.find(class_="caption-number")
-            if not number or not caption.find(class_="caption-text").get_text(strip=True).endswith("."):
-                problems.append(f"{name}: {node.get('src')}: no figure with a number and a caption")
-            else:
-                numbers.append(number.get_text(strip=True))
-        if chapter:
-            number, first = int(chapter.group(1)), seen[chapter.group(1)] + 1
-            seen[chapter.group(1)] += len(numbers)
-            expected = [f"Figure {number}.{first + place}" for place in range(len(numbers))]
-            problems += [f"{name}: numbers {numbers}"] if numbers != expected else []
-    return problems
+    found, numbers, chapter = [], [], re.match(r"notebooks/(\d+)_", name)
+    for node in article.find_all("img"):
+        figure = node.find_parent("figure")
+        caption = figure and figure.find("figcaption")
+        number = caption and caption.find(class_="caption-number")
+        if not number or not caption.find(class_="caption-text").get_text(strip=True).endswith("."):
+            found.append(f"{name}: {node.get('src')}: no figure with a number and a caption")
+        else:
+            numbers.append(number.get_text(strip=True))
+    if chapter:
+        number, first = int(chapter.group(1)), seen[chapter.group(1)] + 1
+        seen[chapter.group(1)] += len(numbers)
+        expected = [f"Figure {number}.{first + place}" for place in range(len(numbers))]
+        found += [f"{name}: numbers {numbers}"] if numbers != expected else []
+    return found
 
 
-def raw_markup(folder):
+def text_without(node, left_out):
+    """The text of a part of a page, without the tags for which `left_out` holds."""
+    parts = [text_without(part, left_out) if isinstance(part, Tag) else part for part in node.children if not (isinstance(part, Tag) and left_out(part))]
+    return " ".join(part for part in parts if not isinstance(part, PreformattedString))
+
+
+MARKUP = {
+    "a role": re.compile(r"\{[a-z][\w:-]*\}`"),
+    "a directive": re.compile(r"```\{|:::\{"),
+    "a formula": re.compile(r"(?<![\w\\])\$\$|\\\\begin\{"),
+    "an unfinished place": re.compile(r"\b(?:TODO|FIXME|TBD|XXX|TABLE_GOES_HERE)\b"),
+}
+
+
+def raw_markup(name, document):
     """Markup that was meant to be interpreted and shows up as text."""
-    patterns = {
-        "a role": re.compile(r"\{[a-z][\w:-]*\}`"),
-        "a directive": re.compile(r"```\{|:::\{"),
-        "a formula": re.compile(r"(?<![\w\\])\$\$|\\\\begin\{"),
-        "an unfinished place": re.compile(r"\b(?:TODO|FIXME|TBD|XXX|TABLE_GOES_HERE)\b"),
-    }
-    problems = []
-    for path in pages(folder):
-        main = soup(path).find("main")
-        if main is None:
-            continue
-        for node in main.select("pre, code, script, style, .math"):
-            node.decompose()
-        text = main.get_text(" ")
-        for what, pattern in patterns.items():
-            match = pattern.search(text)
-            if match:
-                around = text[max(0, match.start() - 30) : match.end() + 30]
-                problems.append(f"{path.relative_to(folder)}: {what} shows up: {around!r}")
-    return problems
+    main = document.find("main")
+    if main is None:
+        return []
+    text = text_without(main, lambda tag: tag.name in ("pre", "code", "script", "style") or "math" in tag.get("class", ()))
+    found = [(what, match) for what, pattern in MARKUP.items() if (match := pattern.search(text))]
+    return [f"{name}: {what} shows up: {text[max(0, match.start() - 30) : match.end() + 30]!r}" for what, match in found]
 
 
-def unlinked_names(folder):
+LINKED = re.compile(r"dplib(\.\w+)+(?![\w/])|tests/[\w/]+\.py(::|$)")
+NO_TEXT = {"a", "pre", "code", "script", "h1", "h2", "h3", "h4"}
+
+
+def unlinked_names(name, document):
     """Tags of statements, names of the library and tests in the text that lead nowhere; numbers beside the tags."""
-    problems = []
-    for path in pages(folder):
-        article, name = soup(path).find("article"), path.relative_to(folder)
-        if article is None:
-            continue
-        for node in article.select("a, pre, script, .math, h1, h2, h3, h4, p.admonition-title, p.method"):
-            node.decompose()
-        for code in article.find_all("code"):
-            if re.match(r"dplib(\.\w+)+(?![\w/])|tests/[\w/]+\.py(::|$)", code.get_text()):
-                problems.append(f"{name}: {code.get_text()} is no link")
-            code.decompose()
-        text = article.get_text(" ")
-        problems += [f"{name}: {tag} is no link" for tag in re.findall(r"\[[A-Z]{1,2}-\d[^\]]*\]", text)]
-        problems += [f"{name}: {number}" for number in re.findall(r"caption-number\">(?!Figure)\w+ \d+", str(article))]
-    return problems
+    article = document.find("article")
+    if article is None:
+        return []
+    titles = ("math", "admonition-title", "method")
+    text = text_without(article, lambda tag: tag.name in NO_TEXT or any(kind in tag.get("class", ()) for kind in titles))
+    around = ["a", "pre", "script", "h1", "h2", "h3", "h4"]
+    codes = [code.get_text() for code in article.find_all("code") if not code.find_parent(around) and LINKED.match(code.get_text())]
+    found = [f"{name}: {code} is no link" for code in codes]
+    found += [f"{name}: {tag} is no link" for tag in re.findall(r"\[[A-Z]{1,2}-\d[^\]]*\]", text)]
+    numbers = (node.get_text() for node in article.select(".caption-number") if not node.find_parent(around) and not node.find_parent("p", "admonition-title"))
+    return found + [f"{name}: {number}" for number in numbers if re.match(r"(?!Figure)\w+ \d+", number)]
 
 
 # The policy of a page, but for the hashes of its inline scripts; tools/policy.py writes it.

@@ -35,19 +35,8 @@ def test_every_page_is_there_and_nothing_else(html):
     assert built - helpers - decks == set(page_names())
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        html_checks.dead_links,
-        html_checks.image_problems,
-        html_checks.figure_problems,
-        html_checks.raw_markup,
-        html_checks.unlinked_names,
-        html_checks.policy_problems,
-    ],
-)
-def test_pages(html, check):
-    problems = check(html)
+def test_pages(html):
+    problems = html_checks.problems(html)
     assert not problems, "\n".join(problems[:40])
 
 
@@ -55,14 +44,6 @@ def test_a_lent_figure_has_the_number_of_its_chapter(small):
     for name in ("notebooks/01_first", "book/intro"):
         [number] = html_checks.soup(small / "_build" / "html" / f"{name}.html").select("figcaption .caption-number")
         assert number.get_text(strip=True) == "Figure 1.1"
-    assert html_checks.figure_problems(small / "_build" / "html") == []
-
-
-def test_an_image_without_a_caption_is_found(small, tmp_path):
-    html = shutil.copytree(small / "_build" / "html", tmp_path / "html")
-    page = html / "notebooks" / "01_first.html"
-    page.write_text(re.sub(r"<figcaption>.*?</figcaption>", "", page.read_text(), flags=re.DOTALL))
-    assert len(html_checks.figure_problems(html)) == 1
 
 
 def test_figures_of_prose_pages_are_the_stored_ones(html, monkeypatch):
@@ -120,7 +101,7 @@ def test_buttons_open_the_notebooks_of_the_repository(html):
     """On Colab and on Binder, from the top of each chapter; before the repository has an address, no link leads there."""
     nobody = "/set--owner/" in repository()[0]
     for path in html_checks.pages(html) if nobody else ():
-        assert not [link for link in links_of(path) if "/set--owner/" in link], path
+        assert not re.search(r'<a [^>]*href="[^"]*/set--owner/', path.read_text(encoding="utf-8")), path
     for path in () if nobody else tools.chapters():
         name = path.relative_to(tools.ROOT)
         assert set(colab_and_binder(name)) <= links_of(html / name.with_suffix(".html"))

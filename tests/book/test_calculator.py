@@ -1,6 +1,8 @@
 """The wizard of chapter 18 in a browser, against the library."""
 
+import collections
 import contextlib
+import functools
 import io
 import itertools
 import json
@@ -104,8 +106,8 @@ def library_epsilon(sigma, q, T, k, delta, direction):
 
 
 def test_epsilon_agrees_with_the_library(bare):
-    """On 320 random settings: the two brackets meet, and their ends differ by less than 1e-8."""
-    asked = settings(320)
+    """On 160 random settings: the two brackets meet, and their ends differ by less than 1e-8."""
+    asked = settings(160)
     answers = bare.evaluate(ASK, asked)
     answered, lost = 0, []
     for setting, answer in zip(asked, answers):
@@ -155,8 +157,8 @@ def told(sigma, k, epochs, delta):
 
 
 def test_every_scheme_agrees_with_the_library(bare):
-    """Every scheme's answer on 320 random sizes, those with others instead on a part of them: ends that differ by less than 1e-8."""
-    asked = list(scheme_settings(320))
+    """Every scheme's answer on 160 random sizes, those with others instead on a part of them: ends that differ by less than 1e-8."""
+    asked = list(scheme_settings(160))
     answered = dict.fromkeys(("poisson", "fixed", "known", "last", "poisson, swap", "poisson, mixed", "fixed, swap"), 0)
     for number, (setting, answers) in enumerate(zip(asked, bare.evaluate(ASK_SCHEMES, asked))):
         sigma, B, n, T, k, delta, epochs = setting
@@ -189,7 +191,7 @@ def test_every_scheme_agrees_with_the_library(bare):
     assert answered["known"] == answered["last"] == len(asked), answered
     for scheme in ("poisson", "fixed", "poisson, swap", "poisson, mixed"):
         assert answered[scheme] >= 0.85 * len(asked) / EVERY.get(scheme, 1), answered
-    assert answered["fixed, swap"] >= 50, answered
+    assert answered["fixed, swap"] >= 25, answered
 
 
 @pytest.mark.parametrize("B, n, k", [(1, 5, 1), (3, 7, 4), (40, 60, 30), (100, 10_000, 9), (2, 10**12, 1000)])
@@ -382,17 +384,27 @@ ANSWERS = {
 COMBINATIONS = [dict(zip(ANSWERS, chosen)) for chosen in itertools.product(*ANSWERS.values())]
 
 
-def test_it_decides_as_the_chapter_does(calculator, html):
-    """All sets of answers: the ending of the chapter's list of rules; where there is none, a reason and a way on."""
+@functools.cache
+def the_chapter():
+    """What the chapter's list of rules defines."""
     names, notebook = {"product": itertools.product}, tools.read(tools.ROOT / "notebooks" / "18_which_accountant.ipynb")
     for cell in tools.code_cells(notebook):
         if re.match(r"ANSWERS = |def fits", tools.source(cell)):
             exec(tools.source(cell).partition("everybody")[0], names)
+    return names
+
+
+def ending_of(answers):
+    scheme, (noise, released), unit, relation = (ANSWERS[question][chosen] for question, chosen in answers.items())
+    return the_chapter()["decide"](scheme, noise, released, unit, relation)
+
+
+def test_it_decides_as_the_chapter_does(calculator, html):
+    """All sets of answers: the ending of the chapter's list of rules; where there is none, a reason and a way on."""
     seen = set()
     for answers in COMBINATIONS:
         ask(calculator, **answers)
-        scheme, (noise, released), unit, relation = (ANSWERS[question][chosen] for question, chosen in answers.items())
-        ending = names["decide"](scheme, noise, released, unit, relation)
+        ending = ending_of(answers)
         assert result(calculator)["ending"] == ending, answers
         said, proved = calculator.inner_text("#calculator-answer"), calculator.get_attribute("#calculator-proof", "href")
         if ending == "nothing proved":
@@ -402,7 +414,7 @@ def test_it_decides_as_the_chapter_does(calculator, html):
             text = (html / "notebooks" / (target or "18_which_accountant.html")).read_text(encoding="utf-8")
             assert not anchor or f'id="{anchor}"' in text, proved
         seen.add(ending)
-    assert len(seen) == len({rule[-1] for rule in names["RULES"]}) - 2  # but the two endings in which parts take turns
+    assert len(seen) == len({rule[-1] for rule in the_chapter()["RULES"]}) - 2  # but the two endings in which parts take turns
 
 
 def run(text):
@@ -412,18 +424,23 @@ def run(text):
     return [float(line) for line in printed.getvalue().split()]
 
 
-def random_states(count):
-    rng = np.random.default_rng(8)
-    names = [combination for combination in COMBINATIONS if combination["released"] != "sums"]
-    for number in range(count):
+def random_states():
+    """Up to three of each ending, in turn with each question."""
+    rng, seen = np.random.default_rng(8), collections.Counter()
+    for answers in COMBINATIONS:
+        ending = ending_of(answers)
+        if ending == "nothing proved" or answers["released"] == "sums" or seen[ending] == 3:
+            continue
+        unknown = ("epsilon", "sigma", "steps")[seen[ending]]
+        seen[ending] += 1
         records, rate = int(10 ** rng.uniform(3, 5)), 10 ** rng.uniform(-2.5, -1)
-        yield names[number % len(names)] | {
-            "unknown": ("epsilon", "sigma", "steps")[number % 3 if rng.random() < 0.3 else rng.integers(3)],
+        yield answers | {
+            "unknown": unknown,
             "records": records, "batch": max(1, int(records * rate)), "steps": int(10 ** rng.uniform(2.7, 3.7)),
             "sigma": round(10 ** rng.uniform(0, 0.8), 3), "epsilon": round(10 ** rng.uniform(-0.3, 0.9), 3),
             "group": int(rng.integers(1, 6)), "others": int(rng.integers(1, 6)), "delta": float(f"{10 ** rng.uniform(-9, -4):.3g}"),
             "largest": int(1.2 * records * rate) + 5, "parts": int(rng.integers(1, 4)), "separation": int(rng.integers(2, 6)),
-        } | (SMALL if names[number % len(names)]["scheme"] == "pauses" else {})  # fmt: skip
+        } | (SMALL if answers["scheme"] == "pauses" and unknown == "epsilon" else {})  # fmt: skip
 
 
 SMALL = {"records": 2000, "batch": 80, "steps": 60}  # where certificates are sampled
@@ -437,13 +454,13 @@ SECOND = {  # endings whose Python prints a smaller number as well: of which que
 def test_the_python_prints_what_the_page_says(calculator):
     """Random settings of every ending; a second number is the library's, and never worse."""
     compared, endings, seconds = 0, set(), 0
-    for state in random_states(128):
+    for state in random_states():
         if state["unknown"] == "steps" and state["scheme"] == "truncated":
             state["unknown"] = "epsilon"  # the search takes a minute: see below
         ask(calculator, **state)
         found = result(calculator)
         ending, value = found["ending"], found["value"]
-        if ending == "nothing proved" or value is None and ending != "phases":
+        if value is None and ending != "phases":
             continue
         printed = run(calculator.inner_text("#calculator-python"))
         steps = state["unknown"] == "steps"
@@ -455,7 +472,7 @@ def test_the_python_prints_what_the_page_says(calculator):
             said = calculator.inner_text("#calculator-detail")
             assert ("last line of the Python" in said) == (len(printed) == 2), (state, said)
         compared, endings, seconds = compared + 1, endings | {ending}, seconds + len(printed) - 1
-    assert compared >= 70 and seconds >= 15 and len(endings) == 21, (compared, seconds, endings)
+    assert compared >= 45 and seconds >= 12 and len(endings) == 21, (compared, seconds, endings)
 
 
 @pytest.mark.parametrize("relation", ["add", "zero", "swap"])

@@ -4,10 +4,8 @@ import functools
 from collections import Counter
 
 import html_checks
-import notebook_tools as tools
 import pytest
 from bs4 import BeautifulSoup, SoupStrainer
-from docutils import nodes
 
 pytestmark = pytest.mark.slow
 
@@ -65,21 +63,6 @@ def test_definitions_are_shown_on_hover(html):
     assert title_problems([("term-a", None)]) == ["fewer than nine of ten links have a title"]
 
 
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        (r"a value of \delta for a given \varepsilon", "a value of δ for a given ε"),
-        (r"the shape of x\mapsto\max\{x-\alpha,0\}", None),
-        ("two lines\nof text", "two lines of text"),
-    ],
-)
-def test_a_definition_without_markup(monkeypatch, text, expected):
-    monkeypatch.syspath_prepend(str(tools.ROOT / "book" / "_ext"))
-    import glossary_links
-
-    assert glossary_links.plain(nodes.paragraph(text, text)) == expected
-
-
 def test_terms_are_in_alphabetical_order(html):
     import unicodedata
 
@@ -89,5 +72,3 @@ def test_terms_are_in_alphabetical_order(html):
 
     names = [plain(term) for term in glossary_terms(html).values()]
     assert names == sorted(names)
-
-

@@ -6,7 +6,6 @@ import sys
 
 import matrix
 import notebook_tools as tools
-import pytest
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 CHAPTER = tools.chapters()[0]
@@ -22,7 +21,8 @@ def run(*arguments):
 
 
 def test_this_python_is_found():
-    assert matrix.is_version(matrix.find_python(HERE), HERE)
+    told = subprocess.run([matrix.find_python(HERE), "--version"], capture_output=True, text=True, check=True).stdout
+    assert told.startswith(f"Python {HERE}.")
     assert matrix.find_python("3.99") is None
 
 
@@ -30,22 +30,6 @@ def test_a_missing_python_is_named_and_fails(tmp_path):
     done = run("--python", "3.99", "--output", tmp_path)
     assert done.returncode == 1
     assert "3.99" in done.stdout and "not on this machine" in done.stdout
-
-
-def test_nothing_run_is_no_success(tmp_path):
-    assert run("--python", "3.99", "--skip-missing", "--output", tmp_path).returncode == 1
-
-
-def test_an_unknown_notebook_is_refused():
-    done = run("99_nothing")
-    assert done.returncode == 2 and "no notebook 99_nothing" in done.stderr
-
-
-def test_a_command_that_fails_or_hangs_is_told():
-    with pytest.raises(matrix.Failed, match="the reason"):
-        matrix.run(sys.executable, "-c", "raise SystemExit('the reason')")
-    with pytest.raises(matrix.Failed, match="more than 1 s"):
-        matrix.run(sys.executable, "-c", "import time; time.sleep(30)", timeout=1)
 
 
 def test_differences_of_outputs_are_counted():

@@ -238,13 +238,11 @@ def test_a_figure_moves(page, address, figure):
     assert image.is_visible() and not drawing.is_visible() and says.inner_text() == first
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("figure", [name for name in MOVING if 6 <= int(MOVING[name][0][:2]) <= 17 or name == "fig-22-noise"])
-def test_a_moved_figure_fits_a_small_phone(page, address, figure, theme):
+def test_a_moved_figure_fits_a_small_phone(page, address, figure):
     """360 pixels wide, in both themes: nothing runs out of the page, curves and words are seen on the ground."""
     page.set_viewport_size({"width": 360, "height": 740})
     checks.open_page(page, f"{address}/notebooks/{MOVING[figure][0]}.html")
-    page.evaluate("theme => { document.documentElement.dataset.theme = document.documentElement.dataset.mode = theme }", theme)
     page.locator(f"#{figure} input").last.press("ArrowLeft")
     drawing = page.locator(f"#{figure} > svg")
     drawing.wait_for(state="visible")
@@ -256,9 +254,11 @@ def test_a_moved_figure_fits_a_small_phone(page, address, figure, theme):
     }).map(text => text.textContent)"""
     assert drawing.evaluate(outside) == []
     colours = "node => ['text', 'polyline, path.moving-cloud'].map(kind => getComputedStyle(node.querySelector(kind))[kind === 'text' ? 'fill' : 'stroke'])"
-    for colour in drawing.evaluate(colours):
-        brightness = sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3
-        assert brightness < 140 if theme == "light" else brightness > 140, colour
+    for theme in ("light", "dark"):
+        checks.put_theme(page, theme)
+        for colour in drawing.evaluate(colours):
+            brightness = sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3
+            assert brightness < 140 if theme == "light" else brightness > 140, (theme, colour)
 
 
 def test_without_scripts_the_stored_figure_stands(chromium, address):

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import signal
 import sys
 from pathlib import Path
 
@@ -131,18 +130,3 @@ def test_between_the_ends_of_a_wide_bracket_a_bound_is_tighter():
     for value, told in ((1.9, "5% below"), (1.4, "6.7% too small"), (2.0, "equal"), (2.2, "10% above")):
         assert peers_page.verdict({"direction": "upper", "value": value}, wide, "epsilon") == told
     assert peers_page._answer(wide, wide, "epsilon") == "[1.5, 2]" and peers_page._answer(BRACKET, BRACKET, "epsilon") == "2"
-
-
-def test_a_call_that_fails_is_a_row():
-    told = '{"answer": {"direction": "upper", "value": %s}, "cpu_s": 0.1234, "peak_mb": 80.2}\n'
-    assert peers.outcome(0, "a warning\n" + told % "1.5", "", 60) == {
-        "direction": "upper", "value": 1.5, "cpu_s": 0.123, "peak_mb": 80,
-    }  # fmt: skip
-    assert peers.outcome(-signal.SIGXCPU, "", "", 60) == {"failure": "no answer in 60 s"}
-    for last in ("MemoryError", "xla: " * 100 + "Out of memory allocating 1 bytes."):
-        assert peers.outcome(1, "", f"Traceback\n{last}", 60) == {"failure": "memory limit reached"}
-    assert peers.outcome(1, "", "Traceback\nValueError: no", 60) == {"failure": "ValueError: no"}
-    assert peers.outcome(0, told % "NaN", "", 60) == {"failure": "answered nan"}
-    assert peers.outcome(0, told % "Infinity", "", 60)["value"] == "infinite"
-
-

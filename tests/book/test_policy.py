@@ -62,12 +62,6 @@ def test_what_the_pages_need_is_known():
     assert text.index("charset") < text.index("Content-Security-Policy") < text.index("<script")
 
 
-def test_a_page_is_secured_once():
-    text, _ = policy.secured(PAGE.format(""))
-    assert policy.secured(text)[1] == ["the page has a policy already"]
-    assert policy.secured("<p>no head</p>")[1] == ["the page has no <head>"]
-
-
 # --- the built book ---------------------------------------------------------------------------------
 
 
@@ -111,5 +105,3 @@ def test_the_buttons_work_without_handlers(tab, address):
         "document.querySelectorAll('[data-action]').forEach(button => button.click()) }"
     )
     assert set(tab.evaluate("window.seen")) == {"print", "fullscreen"}
-
-

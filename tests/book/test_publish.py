@@ -56,18 +56,6 @@ def part(path, start, end):
 # --- addresses --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "url, expected",
-    [
-        ("https://github.com/Some-One/book", "https://some-one.github.io/book/"),
-        ("https://github.com/Some-One/some-one.github.io", "https://some-one.github.io/"),
-    ],
-)
-def test_the_address_follows_from_the_repository(tmp_path, url, expected):
-    (tmp_path / "_config.yml").write_text(f'repository: {{url: "{url}", branch: main}}\n')
-    assert address(tmp_path) == expected
-
-
 def test_the_book_is_at_latest_and_under_its_version(site, html):
     for folder in ("latest", "v0.1.0"):
         for name in (*page_names(), "search.html", "_static/book.css"):
@@ -193,24 +181,6 @@ def test_a_published_version_is_not_lost(tmp_path, remote, change):
     done = push(write(tmp_path / "second", {"index.html": "2"} | change), remote)
     assert done.returncode == 1 and "v0.1.0 is published and not the same" in done.stderr
     assert on_branch(remote) == first
-
-
-def test_the_site_has_python_for_its_pages(monkeypatch):
-    asked, status = [], [0, ""]
-    monkeypatch.setattr(publish.builder, "build", lambda: status)
-    monkeypatch.setattr(publish.live, "add", asked.append)
-    pages = publish.book()
-    assert asked == [pages] and publish.book(without_python=True) == pages and len(asked) == 1
-
-    def fails(pages):
-        raise FileNotFoundError("npm is needed once")
-
-    monkeypatch.setattr(publish.live, "add", fails)
-    with pytest.raises(ValueError, match="could not be fetched .*npm is needed"):
-        publish.book()
-    status[0] = 1
-    with pytest.raises(ValueError, match="does not build"):
-        publish.book()
 
 
 # --- old addresses ----------------------------------------------------------------------------------

@@ -1,11 +1,9 @@
 """The set-up: what it installs, in which order it looks for a browser, and what it says when it cannot go on."""
 
 import importlib.metadata
-import os
 import re
 import shutil
 import subprocess
-import sys
 
 import environment
 import notebook_tools as tools
@@ -47,17 +45,6 @@ def test_the_environment_is_the_locked_one():
     assert not different
 
 
-def test_a_finished_environment_answers_at_once():
-    command = [sys.executable, str(ROOT / "tools" / "environment.py"), "--check", "test"]
-    assert subprocess.run(command).returncode == 0
-
-
-def test_a_missing_environment_is_not_finished(tmp_path):
-    command = [sys.executable, str(ROOT / "tools" / "environment.py"), "--check", "book"]
-    done = subprocess.run(command, env=os.environ | {"BOOK_VENV": str(tmp_path / "none")})
-    assert done.returncode == 1
-
-
 def test_without_python_311_the_message_says_what_to_do(tmp_path):
     """With a search path that holds no Python, and no other place to look."""
     (tmp_path / "tools").mkdir()
@@ -84,30 +71,6 @@ def test_nothing_is_installed_without_a_hash(tmp_path, monkeypatch):
     environment.install_packages()
     assert [command[2] for command in commands] == ["pip", "uv", "uv"]
     assert all("--require-hashes" in command or "--no-deps" in command for command in commands)
-
-
-def test_no_index_at_all_is_reported(monkeypatch):
-    monkeypatch.setattr(environment, "run", lambda *command, **_: False)
-    with pytest.raises(environment.SetupError, match="package index"):
-        environment.install_packages()
-
-
-def test_make_help_lists_the_targets():
-    shown = subprocess.run(
-        ["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    for target in ("book", "test", "execute", "exercises", "course", "serve", "lint", "bench", "lock", "set-repository"):
-        assert f"make {target} " in shown
-    default = subprocess.run(["make", "-s"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert default == shown
-
-
-def test_ci_runs_make_test():
-    script = (ROOT / ".ci" / "run").read_text()
-    assert "set -euo pipefail" in script and script.rstrip().endswith("make test")
-    assert os.access(ROOT / ".ci" / "run", os.X_OK)
-
-
 
 
 def test_without_a_browser_the_message_says_what_to_do(monkeypatch):

@@ -1,7 +1,6 @@
 """Slides are made from the lessons: every core lesson has a deck with its question, picture, theorem and answer."""
 
 import re
-import shutil
 
 import accessibility_checks as accessibility
 import browser_checks as checks
@@ -48,20 +47,6 @@ def test_parts_of_a_page_become_slides():
     assert policy.secured(text)[1] == []
 
 
-@pytest.mark.parametrize(
-    "old, message",
-    [
-        ("<figure.*?</figure>", "no slide with the picture"),
-        ("<section id=.take.*?</section>", "no slide with the takeaway"),
-    ],
-)
-def test_a_lesson_that_lacks_a_part_is_told(old, message):
-    deck = slides.Deck(re.sub(old, "", PAGE, flags=re.DOTALL), "01_first")
-    assert deck.problems() == [f"01_first: {message}"]
-    without_box = slides.Deck(PAGE.replace("Theorem (one)", "Remark"), "01_first")
-    assert "statement" not in without_box.kinds() and without_box.problems() == []
-
-
 def test_a_lesson_without_an_answer_fails_the_build(tmp_path):
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "_static").mkdir()
@@ -70,10 +55,6 @@ def test_a_lesson_without_an_answer_fails_the_build(tmp_path):
     (tmp_path / "notebooks" / "02_second_in_depth.html").write_text(PAGE)
     assert slides.write(tmp_path) == ["01_first: no paragraph begins with The question. and The answer."]
     assert [path.name for path in (tmp_path / "slides").iterdir()] == ["02_second.html"]
-
-
-def test_a_book_without_lessons_has_no_decks(tmp_path):
-    assert slides.write(tmp_path) == [] and list(tmp_path.iterdir()) == []
 
 
 # --- the built book ------------------------------------------------------------------------------
@@ -118,18 +99,6 @@ def test_core_lessons_are_all_there(html):
     guide = html_checks.soup(html / "book" / "teaching.html")
     links = {node["href"] for node in guide.select("a[href^='../slides/']")}
     assert links == {f"../slides/{stem}.html" for stem in LESSONS}
-
-
-@pytest.mark.slow
-def test_making_them_again_changes_nothing(html, tmp_path):
-    """They depend on the pages alone."""
-    before = {path.name: path.read_text(encoding="utf-8") for path in (html / "slides").glob("*.html")}
-    for name in ("notebooks", "_static"):
-        (tmp_path / name).mkdir()
-    for path in (html / "notebooks").glob("*.html"):
-        shutil.copy2(path, tmp_path / "notebooks")
-    assert slides.main(["--pages", str(tmp_path)]) == 0
-    assert {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "slides").glob("*.html")} == before
 
 
 @pytest.mark.slow

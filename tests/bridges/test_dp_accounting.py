@@ -8,7 +8,6 @@ from unittest import mock
 import dp_accounting
 import pytest
 from dp_accounting import dp_event as e
-from dp_accounting import privacy_accountant_test
 from dp_accounting.pld import pld_privacy_accountant, pld_privacy_accountant_test
 from dp_accounting.rdp import rdp_privacy_accountant, rdp_privacy_accountant_test
 
@@ -17,11 +16,6 @@ from dplib.bridges.dp_accounting import Accountant
 
 DPSGD = e.SelfComposedDpEvent(e.PoissonSampledDpEvent(0.01, e.GaussianDpEvent(1.0)), 2000)
 RELATIONS = list(dp_accounting.NeighboringRelation)
-
-
-class TestAccountant(privacy_accountant_test.PrivacyAccountantTest):
-    def _make_test_accountants(self):
-        return [Accountant(relation, group_size) for relation in RELATIONS for group_size in (1, 3)]
 
 
 # Of the tests of the PLD accountant those that ask for what ours does not answer in the same way, and why.
@@ -63,14 +57,6 @@ for _name in named(TestInThePlaceOfThePldAccountant, OTHERWISE):
     setattr(TestInThePlaceOfThePldAccountant, _name, None)
 for _name in set(named(TestInThePlaceOfTheRenyiAccountant, ["test_.*"])) - set(named(TestInThePlaceOfTheRenyiAccountant, ANY_ACCOUNTANT)):
     setattr(TestInThePlaceOfTheRenyiAccountant, _name, None)
-
-
-def test_what_is_left_out_of_its_tests_exists():
-    for tests, names in (
-        (pld_privacy_accountant_test.PldPrivacyAccountantTest, OTHERWISE), (rdp_privacy_accountant_test.RdpPrivacyAccountantTest, ANY_ACCOUNTANT),
-    ):  # fmt: skip
-        assert all(named(tests, [name]) for name in names)
-    assert len([name for name in named(TestInThePlaceOfThePldAccountant, ["test_.*"]) if getattr(TestInThePlaceOfThePldAccountant, name)]) > 40
 
 
 def test_its_events_that_are_cut():
@@ -154,16 +140,6 @@ def test_traps(monkeypatch):
 
     monkeypatch.setattr(accounting, "epsilon", refuse)
     assert accountant.get_epsilon(1e-6) == math.inf and accountant.reason == "too little noise"
-
-
-def test_what_is_refused_is_said():
-    fixed = e.SampledWithReplacementDpEvent(100, 10, e.GaussianDpEvent(1.0))
-    accountant = Accountant(dp_accounting.NeighboringRelation.REPLACE_ONE)
-    with pytest.raises(dp_accounting.UnsupportedEventError, match="many times"):
-        accountant.compose(fixed)
-    with pytest.raises(dp_accounting.UnsupportedEventError, match="noise_multiplier must be"):
-        accountant.compose(e.GaussianDpEvent(-1.0))
-    assert accountant.get_epsilon(1e-6) == 0 and not accountant.supports(fixed) and not Accountant().supports(fixed)
 
 
 @pytest.mark.parametrize("relation", list(dp_accounting.NeighboringRelation))

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from dp_accounting import dp_event as e
 from dp_accounting import pld, rdp
+from property_cases import SCALE
 
 import dplib
-from dplib import FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, events, gaussian, mixtures, renyi
+from dplib import PoissonDPSGD, accounting, events, gaussian, mixtures, renyi
 from dplib.bridges import account as accounts
 from dplib.bridges import curves
 from dplib.results import Bracket, UpperBound
@@ -171,21 +172,6 @@ def test_the_depth_of_a_tree(steps):
     assert epsilon(event, "zero-out").upper <= theirs
 
 
-@pytest.mark.parametrize("mechanism", [PoissonDPSGD(1.0, 0.02, 50, 2), FixedBatchDPSGD(2.0, 20, 1000, 50, 2), LastIterate(1.0, 0.02, 50)])
-def test_a_mechanism_comes_back_from_its_event(mechanism):
-    k = getattr(mechanism, "group_size", 1)
-    [(pair, rounds)], [(expected, steps)] = events.composition(mechanism.event(), group_size=k), mechanism.composition()
-    assert rounds == steps and pair.noise_multiplier == expected.noise_multiplier
-    np.testing.assert_allclose(pair.probabilities, expected.probabilities, rtol=1e-12, atol=1e-300)
-    np.testing.assert_array_equal(pair.sensitivities, expected.sensitivities)
-
-
-def test_an_event_without_the_package(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "dp_accounting", None)
-    with pytest.raises(ImportError, match="pip install dp-accounting"):
-        PoissonDPSGD(1.0, 0.02, 50).event()
-
-
 def test_bad_events_are_told_apart_from_refused_ones():
     class NewDpEvent(e.DpEvent):
         pass
@@ -227,7 +213,7 @@ def rounds(event, relation="add/remove"):
     return sum(count for _, count in events.composition(event, relation))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(25 if SCALE > 1 else 6))
 def test_random_trees_agree_with_dp_accounting(seed):
     """Their value is rounded up, in each of n rounds by at most one step of their grid: ours is at most theirs, and within n steps."""
     rng, step, compared = random.Random(seed), 5e-3, 0
@@ -277,11 +263,6 @@ def test_rényi_curves_are_those_of_the_laws(relation, event):
     theirs = pld.PLDAccountant(RELATIONS[relation], 1e-3).compose(event)
     for target in (1e-2, 1e-5):
         assert epsilon(event, relation, delta=target).upper >= theirs.get_epsilon(target) - 1e-3
-
-
-def test_twice_the_records_twice_the_sensitivity():
-    assert epsilon(e.LaplaceDpEvent(2.0), "substitution").upper == epsilon(e.LaplaceDpEvent(1.0)).upper
-    assert epsilon(e.DiscreteLaplaceDpEvent(0.2, 3), group_size=2).upper == epsilon(e.DiscreteLaplaceDpEvent(0.2, 6)).upper
 
 
 def test_a_measured_release_fails_or_is_randomised_response():
@@ -338,41 +319,3 @@ def test_merged_pairs_enclose(monkeypatch):
     assert coarse.lower <= fine.lower <= exact.upper and exact.lower <= fine.upper <= coarse.upper
     assert coarse.lower < exact.lower and exact.upper < coarse.upper and coarse.relative_width < 0.6
     assert coarse.method.endswith("of merged pairs")
-
-
-def test_where_one_way_is_closed_the_other_is_taken(monkeypatch):
-    """The contour of fine cells may not close, and of two bounds one may not exist; where none does the refusal is said."""
-    account = accounts.Account()
-    for i in range(40):
-        account.add(("poisson", 0.01, 1 + i / 40), 50)
-    asked, real = [], accounting.epsilon
-
-    def epsilon_but_no_contour(parts, delta, **options):
-        asked.append(options)
-        if options.get("method") == "contour":
-            raise dplib.NoBracketError("no contour")
-        return real(parts, delta, **options)
-
-    monkeypatch.setattr(accounting, "epsilon", epsilon_but_no_contour)
-    assert account.epsilon(1e-5).lower < account.epsilon(1e-5).upper
-    assert [options.get("method") for options in asked[:3]] == ["contour", None, None]
-
-    def refused(*_, **__):
-        raise dplib.NoBracketError("nothing closes")
-
-    monkeypatch.setattr(accounting, "epsilon", refused)
-    with pytest.raises(dplib.NoBracketError, match="nothing closes"):
-        account.epsilon(1e-5)
-    account.add(("laplace", 5.0))
-    assert account.epsilon(1e-5).method == "Renyi"
-    monkeypatch.setattr(accounts.renyi, "to_epsilon", refused)
-    with pytest.raises(dplib.NoBracketError, match="nothing closes"):
-        account.epsilon(1e-5)
-
-
-def test_plain_gaussians_are_one_beside_others():
-    event = e.ComposedDpEvent([e.GaussianDpEvent(4.0), e.GaussianDpEvent(6.0), SAMPLED])
-    found = events.composition(event)
-    assert sorted(pair.noise_multiplier for pair, _ in found) == pytest.approx([1.5, (1 / 16 + 1 / 36) ** -0.5])
-    exact = accounting.epsilon([*events.composition(SAMPLED), *((mixtures.Mixture([1.0], [1.0], noise), 1) for noise in (4.0, 6.0))], 1e-5)
-    assert epsilon(event).upper == pytest.approx(exact.upper, rel=1e-5)

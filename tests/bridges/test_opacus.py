@@ -90,9 +90,3 @@ def test_the_rate_of_a_loader():
         check(Loader(batches=100, batch_sampler=SimpleNamespace()))
     with pytest.raises(ValueError, match="coin"):
         check([1, 2])
-
-
-def test_without_opacus(monkeypatch):
-    monkeypatch.setitem(sys.modules, "opacus", None)
-    with pytest.raises(ImportError, match="pip install opacus"):
-        opacus.register("another name")

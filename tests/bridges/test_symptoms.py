@@ -1,6 +1,5 @@
 """The page of symptoms: complete, and true of dp_accounting at other settings than its own, too."""
 
-import importlib.metadata
 import math
 import re
 
@@ -20,9 +19,6 @@ from dplib import PoissonDPSGD, gaussian
 
 PAGE = tools.read(tools.ROOT / "notebooks" / "20_symptoms.ipynb")
 TEXT = "\n".join(tools.source(cell) for cell in tools.markdown_cells(PAGE))
-THREADS = """opacus: 320 366 373 420 429 446 571 585 587 601 604 606 643 715 813 814 819 844 | differential-privacy: 274 277 378 414 464
-prv_accountant: 17 36 42 | Safe-Synthesizer: 351 391 | opendp: 621 2933 | jax_privacy: 202 218 271 273 288 337 | flower: 7884 7958
-tensorflow-federated: 852 | disco: 1195 | fast-differential-privacy: 27 | autodp: 45 | PipelineDP: 485 | pfl-research: 126"""
 
 
 def sampled(sigma, q):
@@ -39,17 +35,6 @@ def test_the_table_leads_to_every_section():
     assert links == [re.sub(r"[^\w -]", "", section.lower()).replace(" ", "-") for section in sections]
     codes = "\n".join("##" if cell["cell_type"] == "code" else tools.source(cell) for cell in PAGE["cells"])
     assert all("\n##\n" in part for part in re.split(r"^## (?=\w)", codes, flags=re.MULTILINE)[1:-2])  # each with a cell that runs
-
-
-def test_every_thread_is_linked():
-    wanted = {f"{name.strip()} {n}" for part in re.split(r"[|\n]", THREADS) for name, ns in [part.split(":")] for n in ns.split()}
-    found = re.findall(r"\(https://github\.com/[\w.-]+/([\w.-]+)/(?:issues|pull)/(\d+)\)", TEXT)
-    assert {" ".join(thread) for thread in found} == wanted
-
-
-def test_version():
-    """Another version has to be tried again: the page says "in 0.6.0"."""
-    assert importlib.metadata.version("dp-accounting") == "0.6.0" and "0.6.0" in TEXT
 
 
 @pytest.mark.parametrize("sigma, q, rounds", [(1.0, 0.01, 2000), (2.0, 0.05, 300), (5.0, 0.3, 50)])

@@ -12,7 +12,6 @@ from scipy import stats
 from dplib import accounting, conditional, matrices
 from dplib.conditional import tails as _tails
 from dplib.conditional import tails_dense, tails_toeplitz, tails_tree
-from dplib.results import NoBracketError
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "mmcc.json"
 SPOTS = json.loads(DATA.read_text(encoding="utf-8"))["spot"]
@@ -333,34 +332,6 @@ def test_a_large_encoder_that_is_not_monotone_is_dominated_by_its_majorant(monke
     wavy = conditional.rows(matrices.toeplitz([1.0, 0.2, 0.5] + [0.1] * 17), 6.0, 0.1, 1e-4, "joint")[0]
     smooth = conditional.rows(matrices.toeplitz([1.0, 0.5, 0.5] + [0.1] * 17), 6.0, 0.1, 1e-4, "joint")[0]
     assert [m.sensitivities.tolist() for m, _ in wavy.pairs] == [m.sensitivities.tolist() for m, _ in smooth.pairs]
-
-
-@pytest.mark.parametrize("encoder", [matrices.optimal_counting(32), matrices.binary_tree(32)])
-def test_void_bounds_say_why(encoder):
-    with pytest.raises(NoBracketError, match="tail bound is void.*larger noise"):
-        conditional.rows(encoder, 0.02, 0.5, 1e-6, "aggregated")
-
-
-NO_STRUCTURE = [
-    (matrices.toeplitz([1.0, 0.2, 0.5]), "aggregated", 1),
-    (matrices.optimal_counting(32), "pooled", 1),
-    (matrices.binary_tree(32), "aggregated", 2),
-    (matrices.dense(np.tri(32)), "aggregated", 1),
-]
-
-
-@pytest.mark.parametrize("encoder, bound, separation", NO_STRUCTURE)
-def test_aggregated_bounds_need_a_structure(encoder, bound, separation):
-    with pytest.raises(NoBracketError, match="aggregated bound needs"):
-        conditional.rows(encoder, 5.0, 0.1, 1e-3, bound, min_separation=separation)
-
-
-def test_encoders_with_too_many_rounds_are_refused():
-    large = matrices.toeplitz(np.append([1.0, 0.1], np.full(4999, 0.2)))
-    with pytest.raises(ValueError, match="encoder must have at most 4096 rounds"):
-        conditional.published_tail(large, 3.0, 1e-3, 1e-6)
-    with pytest.raises(ValueError, match="encoder must have at most 4096 rounds"):
-        conditional.rows(matrices.tree_restarts(6144, 8), 3.0, 1e-3, 1e-6, "joint", min_separation=3)
 
 
 def test_sampling_and_separation_must_fit():

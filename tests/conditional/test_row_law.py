@@ -57,13 +57,6 @@ def test_numbers_of_participations_dominate_their_convolution():
         assert np.all(bound >= truth - 1e-13) and np.all(bound <= truth + 0.03)
 
 
-def test_impossible_and_certain_participations_have_one_number():
-    zero, none = row_laws.poisson_numbers(0.0, 1e-9)
-    assert zero[0, 0] == 1 and none[0] == 0
-    certain, none = row_laws.binomial_numbers(5, 1.0, 1e-9)
-    assert certain.tolist() == [[0, 0, 0, 0, 0, 1]] and none == 0
-
-
 def test_laws_become_mixtures():
     laws = RowLaws(2, 0.5, 4, 2.0, 6.0)
     laws.add(np.array([0.5, 3.0]), row_laws.bernoulli_numbers([0.2, 0.2]))

@@ -1,15 +1,11 @@
 """The rooms of the library stand on those below them, and little is loaded before it is asked for."""
 
-import importlib
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import library_files
-import pytest
-
-import dplib
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECK = "from importlinter.cli import lint_imports_command; lint_imports_command()"
@@ -47,25 +43,6 @@ def test_modules_are_loaded_where_they_are_needed():
     assert rooms == {"_base", "gaussian", "mixtures", "results"}
     above = {"balls_in_bins", "conditional", "mechanisms", "optimize", "training", "lessons"}
     assert not above & {name.split(".")[1] for name in loaded("import dplib.accounting") - {"dplib"}}
-
-
-@pytest.mark.parametrize("short", sorted(dplib._ALIASES))
-def test_shorter_names_are_the_same_modules(short):
-    home = f"dplib.{dplib._ALIASES[short]}"
-    code = f"import dplib.{short} as a, {home} as b; assert a is b and a.__spec__.name == {home!r}"
-    assert f"dplib.{short}" in loaded(code)
-    code = f"from dplib.{short} import __name__ as a; from dplib import {short} as b; assert a == b.__name__ == {home!r}"
-    assert home in loaded(code)
-    assert getattr(dplib, short) is importlib.import_module(home)
-
-
-def test_the_face_knows_its_names():
-    assert {*dplib.__all__, *dplib._ROOMS, *dplib._ALIASES} <= set(dir(dplib))
-    assert callable(dplib.calibrate) and dplib.calibrate is dplib.calibration.calibrate
-    with pytest.raises(AttributeError, match="module 'dplib' has no attribute 'no_such_name'"):
-        dplib.no_such_name  # noqa: B018
-    with pytest.raises(ImportError):
-        importlib.import_module("dplib.no_such_name")
 
 
 def test_the_wheel_has_every_room_and_its_data():

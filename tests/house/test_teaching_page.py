@@ -115,24 +115,6 @@ def test_reading_times_are_those_of_the_chapters():
         assert f"**Reading time** {minutes} min" in head, stem
 
 
-def test_sections_that_the_half_day_names_exist():
-    half_day = PAGE.split("## Half a day")[1].split("## ")[0]
-    for stem, text in re.findall(r"notebooks/(\w+)\.ipynb\) \(\d+ min\) \| ([^|]*)", half_day):
-        notebook = tools.read(ROOT / "notebooks" / f"{stem}.ipynb")
-        headings = {tools.source(cell).splitlines()[0] for cell in tools.markdown_cells(notebook) if tools.source(cell)}
-        for section in re.findall(r"\*([^*]+)\*", text):
-            assert f"## {section}" in headings, f"{stem}: {section}"
-
-
-def test_question_bank():
-    """At least forty questions over all chapters, numbered, each with a folded answer."""
-    bank = PAGE.split("## Question bank")[1]
-    numbers = [int(number) for number in re.findall(r"^\*\*(\d+)\.\*\* ", bank, re.MULTILINE)]
-    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 40
-    assert bank.count(":::{admonition} Answer\n:class: dropdown\n") == len(numbers)
-    assert [int(number) for number in re.findall(r"^### (\d+)\. ", bank, re.MULTILINE)] == [*range(1, 20), 22]
-
-
 def test_each_answer_names_sections_of_its_lesson():
     """Of the lesson, not of its companion: a question can be answered from the lesson alone. The build follows the anchors."""
     chapter, places = None, 0

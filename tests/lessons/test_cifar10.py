@@ -25,31 +25,6 @@ LABELS = RNG.integers(0, 10, 12).astype(np.int32)
 DATA = Dataset(IMAGES[:8], LABELS[:8], IMAGES[8:], LABELS[8:])
 
 
-def test_network_has_the_stated_size_and_shape():
-    params = cifar10.parameters(0)
-    assert sum(leaf.size for leaf in jax.tree.leaves(params)) == 550_570
-    out = cifar10.logits(params, IMAGES)
-    assert out.shape == (12, 10) and np.all(np.isfinite(out))
-    # Each image on its own; the loss is the cross entropy.
-    assert np.allclose(out[3], cifar10.logits(params, IMAGES[3:4])[0], atol=1e-5)
-    scores = np.asarray(out[3], float)
-    expected = np.log(np.exp(scores).sum()) - scores[LABELS[3]]
-    assert float(cifar10.loss(params, (IMAGES[3], LABELS[3]))) == pytest.approx(expected, abs=1e-5)
-    share = cifar10.accuracy(params, IMAGES, LABELS, batch=5)
-    assert share == pytest.approx(np.mean(np.argmax(out, axis=1) == LABELS))
-
-
-def test_cooldown_of_the_source():
-    """eta to eta / 20 over the rounds 500 to 2000."""
-    factors = cifar10.cooldown(2000)
-    assert (
-        np.all(factors[:501] == 1)
-        and factors[1250] == pytest.approx(0.525)
-        and factors[-1] == pytest.approx(0.05, abs=1e-3)
-    )
-    assert np.all(np.diff(factors[500:]) < 0)
-
-
 @pytest.mark.slow
 def test_two_rounds_of_the_configuration():
     """The same as `train` with the settings written out."""

@@ -2,10 +2,7 @@
 
 import itertools
 import math
-import signal
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ from fuzz_answers import Endless, Unprintable, nested
 
 from dplib.lessons import course
 from dplib.lessons.course import verdicts
-from dplib.lessons.course.time_limit import TooLong, time_limit
 
 STORED, FUNCTION, PROPERTY = "group-3", "hockey-3", "hockey-5"
 
@@ -76,27 +72,3 @@ def test_a_function_that_never_ends(monkeypatch):
     monkeypatch.setattr(verdicts, "_PATIENCE", 0.2)
     right, hint = course.verdict(course._exercise(FUNCTION), FUNCTION, endless)
     assert not right and "ended after 0.2 s" in hint
-
-
-def test_the_limit_is_taken_back():
-    with pytest.raises(TooLong), time_limit(0.05):
-        time.sleep(5)
-    with time_limit(600):
-        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
-    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
-
-
-def test_a_limit_inside_another_and_in_a_thread_is_none():
-    with time_limit(60), time_limit(0.01):
-        time.sleep(0.05)
-    passed = []
-
-    def other():
-        with time_limit(0.01):
-            time.sleep(0.05)
-        passed.append(True)
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
-    assert passed == [True]

@@ -1,8 +1,6 @@
 """The page of open questions: every row has a verdict and a place; what it proves about the identity is tried."""
 
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,33 +8,6 @@ from scipy import optimize
 
 from dplib import matrices, utility
 from dplib.lessons import truth
-
-PAGE = Path(__file__).resolve().parents[2] / "book" / "open_questions.md"
-VERDICTS = ("**answered**", "**in part**", "**open**")
-
-
-def rows():
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
-        if line.startswith("| ") and cells[0] != "Question" and not cells[0].startswith("---"):
-            yield cells
-
-
-def test_every_question_has_a_verdict_a_place_and_what_would_decide_it():
-    found = list(rows())
-    assert len(found) >= 25
-    for cells in found:
-        assert len(cells) == 4, cells[0]
-        question, verdict, place, rest = cells
-        assert verdict.startswith(VERDICTS), question
-        assert re.search(r"\]\([^)]+\)|prf:ref", place), f"{question}: no place"
-        assert len(rest) > 10 or verdict.startswith("**answered**"), f"{question}: what would decide it?"
-
-
-def test_every_source_has_its_section():
-    text = PAGE.read_text(encoding="utf-8")
-    for source in ("ganesh2024", "zhu2019", "raisa2024", "choquette2024mmcc", "choquette2024near"):
-        assert f"{{cite:t}}`{source}`" in text
 
 
 def poisson_noise(diagonal, p, epsilon, delta):

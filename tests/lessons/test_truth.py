@@ -80,14 +80,6 @@ def test_the_recursion_over_nodes_agrees_with_all_modes(leaves, trees, sigma, p,
     assert together(one, truth.all_modes(encoder, sigma, p, seed=1, **SMALL).epsilon(1e-6, side))
 
 
-def test_both_is_the_larger_side():
-    problem = truth.tree(matrices.binary_tree(8), 6.0, 0.2, **SMALL)
-    remove, add, both = (problem.epsilon(1e-5, side) for side in (*SIDES, "both"))
-    assert remove.value > add.value and both == remove
-    remove, add, both = (problem.delta(0.5, side) for side in (*SIDES, "both"))
-    assert both.value == max(remove.value, add.value) and both.upper == max(remove.upper, add.upper)
-
-
 # --- closed forms and edges ------------------------------------------------------------------------------
 
 
@@ -134,16 +126,6 @@ def test_no_loss_exceeds_that_of_no_participation():
         assert problem.epsilon(1e-9, "add").value < most
 
 
-def test_a_large_delta_needs_no_epsilon():
-    problem = truth.tree(matrices.binary_tree(4), 50.0, 0.1, **SMALL)
-    assert problem.epsilon(0.5).upper == problem.epsilon(0.5).value == 0
-    assert truth.two_rounds([[1, 0], [1, 1]], 50.0, 0.1).epsilon(0.5).value == 0
-    # delta(0) itself: the value is 0, and the upper end knows that it might be more.
-    zero = problem.delta(0.0)
-    at = problem.epsilon(zero.value)
-    assert at.value <= 3 * at.standard_error and at.upper >= at.value
-
-
 def test_little_noise_is_sampled_around_the_single_modes():
     """[C-7] sigma = 0.3: what matters are the outputs near few of the 2^n modes."""
     exact = accounting.epsilon([(mixtures.binomial(1, 0.01, 0.3), 5)], 1e-6, "remove").upper
@@ -166,36 +148,4 @@ def test_wrong_likelihood_ratios_are_noticed(monkeypatch):
         truth.tree(matrices.binary_tree(4), 4.0, 0.2, **SMALL).delta(0.5)
 
 
-def test_a_hopeless_estimate_is_refused(monkeypatch):
-    problem = truth.all_modes(matrices.optimal_counting(3), 3.0, 0.2, **SMALL)
-    monkeypatch.setattr(truth._Sampling, "_tuned", lambda self, pair, *_: (0.0, truth.Proposal(pair.dimension)))
-    with pytest.raises(ArithmeticError, match="too uncertain in the remove direction"):
-        problem.epsilon(1e-6)
-    monkeypatch.setattr(truth, "integrand", lambda pair, y, *_: np.full((len(y), 3), np.nan))
-    with pytest.raises(ArithmeticError, match="does not work"):
-        problem.epsilon(1e-6)
-
-
-def test_quadrature_that_does_not_settle_is_refused(monkeypatch):
-    generator = np.random.default_rng(0)
-    problem = truth.two_rounds(matrices.optimal_counting(2), 3.0, 0.2)
-    monkeypatch.setattr(truth, "integrand", lambda pair, y, *_: generator.random((len(y), 3)))
-    with pytest.raises(ArithmeticError, match="does not settle"):
-        problem.delta(0.5)
-
-
 # --- bad input -------------------------------------------------------------------------------------------
-
-SIZES = [
-    (lambda: truth.all_modes(matrices.optimal_counting(13), 1, 0.1), "encoder .* at most 12 columns; got 13"),
-    (lambda: truth.all_modes([[1.0, -0.5]], 1, 0.1), "encoder .* at least 0; got -0.5"),
-    (lambda: truth.two_rounds(matrices.identity(3), 1, 0.1), "encoder .* at most 2 columns; got 3"),
-    (lambda: truth.tree(matrices.optimal_counting(2), 1, 0.1), "encoder must come from matrices.binary_tree"),
-    (lambda: truth.tree(matrices.binary_tree(8192), 1, 0.1), "encoder .* at most 4096 columns; got 8192"),
-]
-
-
-@pytest.mark.parametrize("call, words", SIZES)
-def test_encoders_that_are_too_large_or_of_another_kind_are_refused(call, words):
-    with pytest.raises((TypeError, ValueError), match=words):
-        call()

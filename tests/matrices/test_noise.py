@@ -99,18 +99,6 @@ def test_memory_is_what_the_structure_allows(encoder, memory):
 TREE, BANDED = TREES["tree"], SQUARE["banded"]
 
 
-@pytest.mark.parametrize(
-    "arguments, words",
-    [
-        ({"encoder": matrices.dense([[1.0], [1.0]], [0, 0])}, "encoder must be square and lower-triangular, or a tree"),
-        ({"shape": (0,)}, "shape must be a whole number at least 1"),
-    ],
-)
-def test_streams_that_do_not_exist_are_refused(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        matrices.noise_stream(**{"encoder": TREE, "shape": (2,), "noise_multiplier": 1.0, "seed": 0} | arguments)
-
-
 OTHER_STREAMS = [
     ((TREE, (2,), 1.0, 0), "encoder"),
     ((BANDED, (3,), 1.0, 0), "shape"),

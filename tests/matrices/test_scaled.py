@@ -95,12 +95,6 @@ def test_mechanisms_take_them():
         assert make(encoder) == pytest.approx(make(dense), rel=1e-6)
 
 
-def test_equal_encoders_are_equal():
-    assert pair()[0] == pair()[0] != pair(1)[0]
-    assert matrices.scaled(matrices.identity(3)) == matrices.scaled(matrices.identity(3), np.ones(3), [1, 1, 1])
-    assert "Scaled(24 x 24)" in repr(pair()[0]) and len({pair()[0], pair()[0]}) == 1
-
-
 @pytest.mark.parametrize(
     "base, rows, columns, error, message",
     [

@@ -199,28 +199,7 @@ def test_calibrated_noise_is_the_smallest(encoder, tail_bound, epsilon, directio
     assert quieter.epsilon(1e-5, direction).upper > epsilon
 
 
-def test_calibration_of_special_targets():
-    certain = calibrate(MatrixMechanism(COUNTING, 1.0, 1.0), epsilon=1.0, delta=1e-5).noise_multiplier
-    exact = np.linalg.norm(COUNTING.multiply(np.ones(8))) / gaussian.calibrate(1.0, 1e-5)
-    assert certain == pytest.approx(exact, rel=3e-4)
-    zero = calibrate(MatrixMechanism(matrices.identity(1), 1.0, 0.2), epsilon=0.0, delta=0.05)
-    assert zero.epsilon(0.05).upper == 0
-    assert dataclasses.replace(zero, noise_multiplier=zero.noise_multiplier * 0.999).epsilon(0.05).upper > 0
-    with pytest.raises(ValueError, match="no noise is needed"):
-        calibrate(MatrixMechanism(COUNTING, 1.0, 0.0), epsilon=1.0, delta=1e-5)
-    with pytest.raises(ValueError, match="method must be 'auto'"):
-        calibrate(MatrixMechanism(COUNTING, 1.0, 0.1), epsilon=1.0, delta=1e-5, method="renyi")
-    with pytest.raises(NoBracketError, match="pooled"):
-        calibrate(MatrixMechanism(COUNTING, 1.0, 0.1, tail_bound="pooled"), epsilon=1.0, delta=1e-5)
-
-
 # ------------------------------------------------------------------ bad input
-
-
-@pytest.mark.parametrize("b, words", [(3, "at most 1 / min_separation"), (9, "min_separation .*at most 8")])
-def test_participations_too_far_apart_are_refused(b, words):
-    with pytest.raises(ValueError, match=words):
-        MatrixMechanism(COUNTING, 1.0, 0.4, min_separation=b)
 
 
 def test_less_sampling_never_costs_more():

@@ -19,12 +19,10 @@ from dplib import (
     MinSeparation,
     NoBracketError,
     PoissonDPSGD,
-    UpperBound,
     matrices,
-    mixtures,
 )
 from dplib._base import random_blocks
-from dplib.balls_in_bins import pattern_account, pattern_law, pattern_sampler
+from dplib.balls_in_bins import pattern_law, pattern_sampler
 
 TABLE = json.loads((Path(__file__).parents[1] / "data" / "min_separation.json").read_text(encoding="utf-8"))["values"]
 BANDED = matrices.optimal_counting(12, bands=3)
@@ -180,19 +178,6 @@ def test_every_sampler_has_delta_as_its_mean(p, b, coefficients, warm):
             assert abs(drawn.mean() * sampler.bound - truth) < 4 * error + 2e-5
 
 
-def test_importance_sampling_and_plain_sampling_agree():
-    patterns, band = made(24, 0.3, 4, True, [1.0, 0.6, 0.3], 2.0)
-    found = []
-    for size in (1, 3, 6):
-        sampler = pattern_sampler.TupleSampler(patterns, band, pattern_sampler.values(patterns, band, size), 1.5)
-        drawn = np.concatenate([sampler(random_blocks.generator(8, (size,), i)) for i in range(12)]) * sampler.bound
-        found.append((drawn.mean(), drawn.std() / math.sqrt(len(drawn))))
-    (plain, error), *others = found
-    for value, other in others:
-        assert abs(value - plain) < 4 * math.hypot(error, other)
-    assert others[0][1] < error / 2  # that is what it is for
-
-
 # --- reference values and special cases --------------------------------------------------------------------
 
 
@@ -239,13 +224,6 @@ def test_certain_participation_is_balls_in_bins():
     assert abs(found.value - known.value) < 4 * math.hypot(found.standard_error, known.standard_error)
 
 
-def test_one_round_is_one_mixture():
-    pair = mixtures.binomial(1, 0.3, 1.5)
-    for direction in ("remove", "add"):
-        found = MinSeparation(matrices.identity(1), 1.5, 0.3, 1).delta(0.1, direction)
-        assert abs(found.value - float(pair.hockey_stick(0.1, direction))) < 4 * found.standard_error
-
-
 def test_never_sampled_and_never_again():
     nothing = MinSeparation(BANDED, 2.0, 0.0, 3)
     assert nothing.delta(0.0).upper <= 1e-300 and nothing.epsilon(1e-9).upper == 0
@@ -282,14 +260,6 @@ def test_remove_is_the_larger_direction():
         assert add.value + 4 * add.standard_error < remove.value == both.value
 
 
-def test_poisson_sampling_with_the_same_coins_is_an_upper_bound():
-    for place in (1, 6, 9):
-        row = TABLE[place]
-        assert row["direction"] == "remove"
-        assert mechanism(place).poisson().delta(row["epsilon"]).upper > row["delta"]
-    assert SMALL.poisson() == dplib.MatrixMechanism(BANDED, 2.0, 0.3)
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(0.05, 0.95), st.integers(1, 3), st.booleans())
 def test_fewer_rounds_of_the_same_coins_cost_less(seed, p, b, warm):
@@ -305,19 +275,6 @@ def test_fewer_rounds_of_the_same_coins_cost_less(seed, p, b, warm):
         return float(weights @ np.exp(sums @ gram @ sums.T / 9) @ weights)
 
     assert moment(pattern_law.Patterns(5, p, b, warm)) <= moment(pattern_law.Patterns(5, p, 1, True)) * (1 + 1e-12)
-
-
-def test_bounds_without_sampling_hold():
-    for place in (1, 6, 9):
-        row, patterns = TABLE[place], mechanism(place)
-        bound, at = patterns.delta(row["epsilon"], method="renyi"), patterns.epsilon(row["delta"], method="renyi")
-        assert type(bound) is UpperBound and row["delta"] < bound.upper < 1
-        assert at.order == round(at.order) > 1 and at.upper > row["epsilon"]
-    pause = MinSeparation(matrices.optimal_counting(64, bands=4), 4.0, 0.1, 4)
-    guess, bound = pause.epsilon(1e-6), pause.epsilon(1e-6, method="renyi")
-    assert guess.value < bound.upper < 1.25 * guess.value and bound.order == 12
-    assert bound.upper < pause.poisson().epsilon(1e-6).upper / 2
-    assert pause.delta(bound.upper, method="renyi").upper == pytest.approx(1e-6, rel=1e-9)
 
 
 @settings(max_examples=15, deadline=None)
@@ -341,30 +298,6 @@ def test_value_functions_bound_moments_of_any_banded_encoder(seed, p, b, warm, s
 
 # --- what is refused -------------------------------------------------------------------------------------------
 
-BAD = [
-    ((matrices.optimal_counting(12), 2.0, 0.3, 3), {}, r"encoder must have orthogonal columns .*MatrixMechanism.*bands=min_separation"),
-    ((matrices.binary_tree(8), 2.0, 0.3, 4), {}, "encoder must have orthogonal columns"),
-    ((matrices.toeplitz([1.0, -0.5], signed=True), 2.0, 0.3, 2), {}, "encoder must have no entries below 0"),
-    ((BANDED, 0.0, 0.3, 3), {}, "noise_multiplier"),
-    ((BANDED, 2.0, 1.1, 3), {}, "sampling_probability"),
-    ((BANDED, 2.0, 0.3, 0), {}, "min_separation .*at least 1"),
-    ((BANDED, 2.0, 0.3, 13), {}, "min_separation .*at most 12"),
-    ((BANDED, 2.0, 0.3, 3, 1), {}, "warm_start"),
-    ((matrices.identity(65_537), 2.0, 0.3, 3), {}, "at most 65536 columns"),
-    ((BANDED, 2.0, 0.3, 3), {"method": "exact"}, "method"),
-    ((BANDED, 2.0, 0.3, 3), {"seed": -1}, "seed"),
-    ((BANDED, 2.0, 0.3, 3), {"samples": 1}, "samples"),
-    ((BANDED, 2.0, 0.3, 3), {"samples": 999, "method": "certificate"}, "samples .*at least 1000"),
-    ((BANDED, 2.0, 0.3, 3), {"failure_probability": 0.1}, "failure_probability goes with method='certificate'"),
-    ((BANDED, 2.0, 0.3, 3), {"direction": "up"}, "direction"),
-]
-
-
-@pytest.mark.parametrize("arguments, options, words", BAD)
-def test_bad_arguments_are_named(arguments, options, words):
-    with pytest.raises((TypeError, ValueError), match=words):
-        MinSeparation(*arguments).delta(1.0, **options)
-
 
 def test_refusals_say_what_would_do():
     with pytest.raises(ValueError, match="samples must be about .* for an upper bound within 2 times delta"):
@@ -377,16 +310,3 @@ def test_refusals_say_what_would_do():
         dplib.calibrate(SMALL, epsilon=1.0, delta=1e-5)
     with pytest.raises(NoBracketError, match="too small for any guarantee"):
         MinSeparation(BANDED, 1e-3, 0.3, 3).delta(1.0)
-
-
-def test_far_tails_and_too_few_samples_are_told():
-    assert "below 1e-300" in SMALL.delta(80.0).method
-    assert "too few" in MinSeparation(matrices.identity(64), 1.0, 0.05, 1).delta(2.0, "add").method
-
-
-def test_answers_repeat_and_the_mechanism_says_what_it_is():
-    assert SMALL.delta(1.0, seed=3) == SMALL.delta(1.0, seed=3) != SMALL.delta(1.0, seed=4)
-    assert repr(SMALL) == (
-        "MinSeparation(encoder=Toeplitz(12 x 12), noise_multiplier=2.0, sampling_probability=0.3, min_separation=3, warm_start=True)"
-    )
-    assert pattern_account.SAMPLES == 2**16

@@ -49,15 +49,6 @@ def test_one_participation_is_near_the_bound_for_all_matrices():
 # ------------------------------------------------------------------------- the noise
 
 
-def test_every_number_of_bands_is_at_least_as_good_as_powers_of_two():
-    every = banded_poisson(**SMALL)
-    assert every.objective == min(banded_poisson(**SMALL, bands=h).objective for h in range(1, 9))
-    assert every.objective <= banded_poisson(**SMALL, bands=(1, 2, 4, 8)).objective
-    few = banded_balls_in_bins(**SMALL)
-    assert few.bands in (1, 2, 4, 8, 16)
-    assert few.objective == min(banded_balls_in_bins(**SMALL, bands=2**k).objective for k in range(5))
-
-
 @pytest.mark.parametrize("epsilon", [0.25, 4.0])
 def test_unamplified_noise_by_another_accountant(epsilon):
     """The Gaussian mechanism in closed form against dp_accounting; and error times sensitivity over mu."""
@@ -105,18 +96,4 @@ def test_bins_against_the_mechanism():
     assert found.noise_multiplier < unamplified(**SMALL, bands=8).noise_multiplier
 
 
-def test_one_batch_is_no_sampling():
-    ask = SMALL | {"batches_per_epoch": 1}
-    fixed, bins = unamplified(**ask, bands=3), banded_balls_in_bins(**ask, bands=3)
-    assert bins.kind == "exact" and bins.noise_multiplier == pytest.approx(fixed.noise_multiplier, rel=1e-4)
-    assert banded_poisson(**ask).objective == pytest.approx(unamplified(**ask, bands=1).objective, rel=1e-6)
-
-
 # ------------------------------------------------------------------------- bad input
-
-
-def test_more_bands_than_there_are_batches_or_rounds_are_refused():
-    with pytest.raises(ValueError, match="bands must be a whole number at least 1 and at most 8; got 9"):
-        banded_poisson(**SMALL, bands=9)
-    with pytest.raises(ValueError, match="bands must be .* at most 32; got 33"):
-        unamplified(**SMALL, bands=33)

@@ -12,7 +12,6 @@ import pytest
 from dplib import matrices, montecarlo, optimize, published, utility
 from dplib.balls_in_bins import gram as _bins
 from dplib.optimize import jax_draws
-from dplib.results import NoBracketError
 
 jax = pytest.importorskip("jax")
 
@@ -52,12 +51,6 @@ def test_noise_is_the_root():
     assert payoffs(GRAM, sigma, 1.0, *published.draws(2**17, 4, seed=3)).mean() == pytest.approx(1e-2, rel=1e-9)
     truth = montecarlo.estimate_noise(GRAM, 1.0, 1e-2, relative_error=0.002)
     assert sigma == pytest.approx(truth.value, rel=0.01)
-
-
-def test_a_search_that_does_not_end_says_so(monkeypatch):
-    monkeypatch.setattr(jax_draws, "_MOST_PASSES", 1)
-    with pytest.raises(NoBracketError, match="not found"):
-        noise()
 
 
 def test_draws_made_anew_in_each_pass(monkeypatch):
@@ -120,31 +113,6 @@ def test_memory_does_not_grow_with_the_draws(dtype, most):
     at_once = jax_draws.block_size(2**20, b) * b
     assert max(needed) < most * (at_once + b * b) <= 120 * 2**20
     assert abs(needed[1] - needed[0]) < 2**16
-
-
-def test_draws_that_are_kept_are_not_copied():
-    """What a pass needs beside them is less than they are."""
-    b, samples = 32, 2**17
-    with published.double():
-        stream = jax_draws.Draws(jax_draws.key_of(1), samples, b, jax.local_devices()[:1])
-        compiled = stream.passes["slopes"].lower(stream.parts, np.eye(b), np.eye(b), 1.0, 1.0).compile()
-    at_once = jax_draws.block_size(samples, b) * b
-    assert compiled.memory_analysis().temp_size_in_bytes < 80 * (at_once + b * b) < stream.parts["kept"][1].nbytes
-
-
-def test_a_callback_sees_every_step_and_32_bits_change_no_answer():
-    seen = []
-    options = {**TARGET, "samples": 2**11, "steps": 3, "seed": 4}
-    found = published.optimize(**options, dtype="float32", chunk=2**11, callback=lambda *state: seen.append(state))
-    other = published.optimize(**options)
-    assert [number for number, _, _ in seen] == [0, 1, 2]
-    assert np.array_equal(found.history, np.array(seen)[:, 1:])
-    assert found.history == pytest.approx(other.history, rel=1e-4)
-    assert found.encoder.coefficients == pytest.approx(other.encoder.coefficients, abs=1e-3)
-    # The answer is found with 64 bits, on lines that the steps never saw: no float of 32 bits, and that of the other run.
-    assert found.noise_multiplier == pytest.approx(other.noise_multiplier, rel=1e-3)
-    assert found.noise_multiplier != float(np.float32(found.noise_multiplier))
-    assert found.objective == pytest.approx(utility.rmse(found.encoder, found.noise_multiplier), rel=1e-12)
 
 
 # --- the implicit gradient ----------------------------------------------------------------------------------
@@ -346,13 +314,6 @@ assert jax.numpy.ones(2).dtype == "float32"
 def test_jax_is_lazy_quiet_and_left_as_it_was():
     """Warnings are errors, stderr stays empty, the caller keeps 32 bits, processes of joblib may start."""
     assert child(QUIET, JAX_PLATFORMS="cpu") == ""
-
-
-@pytest.mark.parametrize("package", ["jax", "optax"])
-def test_what_to_install(monkeypatch, package):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match="pip install .*optax"):
-        published.optimize(**TARGET, samples=500, steps=1)
 
 
 # --- bad input ----------------------------------------------------------------------------------------------

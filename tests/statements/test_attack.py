@@ -54,6 +54,7 @@ def test_brackets_contain_the_truth(attack, name):
     assert rows and not [row for row in rows if {"outside", "refused", "failed"} & row.keys()]
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize("name", RECOMPUTED)
 def test_the_truth_comes_out_again(tilted, name):
     stored, again = VALUES[name], tilted.value(VALUES[name])
@@ -63,6 +64,7 @@ def test_the_truth_comes_out_again(tilted, name):
     assert log == expected or abs(log - expected) <= stored["error"] + again["error"] + 4.5e-16 * abs(expected)
 
 
+@pytest.mark.trust
 def test_two_routes_agree(tilted):
     """The contour's value lies between the lattice's ends, which close in on it as the cells get smaller."""
     pair = tilted.Pair(*tilted.binomial_law(2, 0.08), 1.6)

@@ -45,7 +45,7 @@ def test_names_are_unique_and_the_record_has_no_others():
     assert len(set(names)) == len(names) and set(RECORD) <= set(names)
 
 
-@pytest.mark.slow
+@pytest.mark.trust
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 def test_a_run_tells_killed_from_survived(tmp_path):
     """In a fresh interpreter, where dplib has not been imported before the fork."""

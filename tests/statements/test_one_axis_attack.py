@@ -47,6 +47,7 @@ def gaussian_delta(mu, epsilon):
     return special.ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * special.ndtr(-mu / 2 - epsilon / mu)
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize("sigma, rounds, epsilon", [(1.0, 1, 2.0), (5.0, 100, 4.0), (40.0, 5000, 3.0)])
 def test_gaussian_mechanisms_in_closed_form(sigma, rounds, epsilon):
     law = truth.Round([(1.0, truth.Pair([(1.0, 0.0)], truth.STILL, sigma), "all")])
@@ -56,6 +57,7 @@ def test_gaussian_mechanisms_in_closed_form(sigma, rounds, epsilon):
         assert lower <= exact * (1 + 1e-12) and exact * (1 - 1e-12) <= upper and upper - lower < 2e-3 * upper
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize("law", [
     truth.poisson(1.0, 0.1, 2, 3), truth.add(truth.poisson(1.0, 0.1, 2, 0)), truth.fixed(2.0, 10, 100, "substitution"),
     truth.truncated(1.5, 0.1, 100, 11, "add-remove"), truth.add(truth.truncated(1.5, 0.1, 100, 11, "substitution")),
@@ -80,6 +82,7 @@ def test_few_rounds_by_sums_over_the_axis(law):
         assert lower <= high + 1e-8 and low - 1e-8 <= upper and upper - lower < 2e-3 * upper + 1e-9
 
 
+@pytest.mark.trust
 def test_both_ends_close_in_as_the_square_of_the_step():
     made = truth.Composition([(truth.poisson(1.0, 0.02, 1, 1), 200)])
     theta = made.tilt_for(2.0)
@@ -88,6 +91,7 @@ def test_both_ends_close_in_as_the_square_of_the_step():
     assert low <= lower <= upper <= high and upper - lower < (high - low) / 10
 
 
+@pytest.mark.trust
 def test_a_mean_of_lognormals_is_a_mixture():
     modes = truth.subsets(3, 1, 0.8)
     law = truth.Ratios(3, 0.8)
@@ -97,6 +101,7 @@ def test_a_mean_of_lognormals_is_a_mixture():
         assert lower <= value + error and value - error <= upper and upper - lower < 5e-3 * upper
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize("side", ["remove", "add"])
 def test_few_rounds_by_draws(side):
     matrix = np.array([[1.0, 0.0, 0.0], [0.6, 1.0, 0.0], [0.0, 0.6, 1.0]])
@@ -121,6 +126,7 @@ def test_patterns_with_a_pause_have_one_rate():
 # --- faults ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.trust
 def test_what_is_on_the_wrong_side_is_seen():
     lower, upper = 1e-5, 1.001e-5
     for fine in (Bracket(0.9e-5, 1.0e-5), UpperBound(1e-5), Certificate(2e-5, 1e-9, 100), Estimate(1.04e-5, 1e-7, 1.1e-5, 0.975)):
@@ -131,6 +137,7 @@ def test_what_is_on_the_wrong_side_is_seen():
         assert attack.misses(wrong, lower, upper)
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize("kind", ["Poisson, inserted and deleted", "fixed batch, substitution", "truncated Poisson, zero-out", "last iterate", "pause"])
 def test_a_little_more_noise_is_seen(kind, monkeypatch):
     """Answers for noise that is 5% larger are outside, in the scale of every kind."""

@@ -236,14 +236,6 @@ def test_a_seed_warns_that_a_release_needs_fresh_entropy():
             start(None)
 
 
-def test_any_optimizer_of_optax():
-    """optax.sgd by hand is the built-in rule; the state of Adam is carried along."""
-    run = lambda **settings: parameters(fit(squared, START, (X, Y), stream(), replace(PLAIN, **settings), seed=1))
-    own = run(learning_rate=0.2, momentum=0.5)
-    assert np.allclose(own, run(optimizer=optax.sgd(0.2, momentum=0.5)), atol=1e-5)
-    assert np.all(np.isfinite(run(optimizer=optax.adam(0.2))))
-
-
 def test_no_global_setting_changes():
     names = ("jax_enable_x64", "jax_default_prng_impl", "jax_default_matmul_precision", "jax_debug_nans")
     before = [getattr(jax.config, name) for name in names]
@@ -281,6 +273,7 @@ def long_run(**options):
     return np.concatenate([parameters(result), result.history.ravel().astype(np.float32)])
 
 
+@pytest.mark.trust
 @pytest.mark.slow
 def test_a_run_killed_at_three_random_points_ends_with_the_same_bits(tmp_path):
     """SIGKILL, in a process of its own, at three points drawn at random; then a fourth process finishes."""
