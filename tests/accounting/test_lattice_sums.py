@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dplib import contour, lattice, mixtures
+from dplib import FixedBatchDPSGD, contour, lattice, mixtures
 from dplib.accounting import lattice_composition, lattice_round, lattice_tangents
 
 RARE = mixtures.binomial(1, 1e-3, 0.8)
