@@ -3,7 +3,7 @@
 A composition is a pair, `Mixture`, `TwoSided` or `DisjointUnion`, or a list of (pair, rounds). One round has a
 closed form, plain Gaussians compose to one Gaussian; everything else goes to the
 contour integral, whose bracket is the narrowest, and to the lattice where the
-contour's bound does not close, or where a pair is in pieces. Where none of them closes, the answer is Chernoff's bound with
+contour's bound does not close. Where none of them closes, the answer is Chernoff's bound with
 0 below it, or what is within a rounding of 1: wide, and proved at both ends.
 Renyi accounting, an upper bound only, is there on request and never chosen.
 """
@@ -214,8 +214,8 @@ def check_request(direction: Direction, method: Method, **target: float) -> floa
 
 def _prepare(composition, direction, method, **target):
     value, parts = check_request(direction, method, **target), merged(composition)
-    if method not in ("auto", "lattice") and in_pieces(parts):
-        raise ValueError(f"method must be 'auto' or 'lattice' for a pair in pieces (a DisjointUnion); got {method!r}")
+    if method == "renyi" and in_pieces(parts):
+        raise ValueError(f"method must be 'auto', 'contour' or 'lattice' for a pair in pieces (a DisjointUnion); got {method!r}")
     return parts, value
 
 
@@ -419,8 +419,6 @@ def _routes(parts, method, by_contour, by_lattice):
     """The accountants to ask, in order."""
     if method != "auto":
         return [by_lattice if method == "lattice" else by_contour]
-    if in_pieces(parts):
-        return [by_lattice]
     if sum(rounds for _, rounds in parts) <= _HANDFUL or participations(parts) <= _HARDLY_ANY:
         # A few rounds, or rare ones: the contour would close late, or not at all.
         return [by_lattice, by_contour]

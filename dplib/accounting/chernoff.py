@@ -6,8 +6,8 @@ import math
 
 from .._base.lazy_scipy import optimize
 from ..mixtures import DisjointUnion, TwoSided
-from ..results import NoBracketError
 from .contour_nodes import STRIP_CAP, Coarse, Family
+from .contour_pieces import PiecesFamily
 from .floats import inside_floats
 from .two_sided_nodes import TwoSidedFamily
 
@@ -84,12 +84,14 @@ def _least(moments, of):
 # ------------------------------------------------------------- the composition
 
 
-def _families(composition, sign):
+def _families(composition, direction):
     """The composition as a list of families; those that share a grid of shifts together."""
-    two_sided = [TwoSidedFamily(pair, rounds) for pair, rounds in composition if isinstance(pair, TwoSided)]
-    if two_sided:
-        rest = [part for part in composition if not isinstance(part[0], TwoSided)]
-        return two_sided + (_families(rest, sign) if rest else [])
+    alone = [TwoSidedFamily(pair, rounds) for pair, rounds in composition if isinstance(pair, TwoSided)]
+    alone += [PiecesFamily(pair, rounds, direction) for pair, rounds in composition if isinstance(pair, DisjointUnion)]
+    if alone:
+        rest = [part for part in composition if not isinstance(part[0], (TwoSided, DisjointUnion))]
+        return alone + (_families(rest, direction) if rest else [])
+    sign = 1 if direction == "remove" else -1
     if len(composition) == 1:
         [(mixture, rounds)] = composition
         return [Family([mixture], [rounds], sign)]
@@ -115,12 +117,9 @@ class Composition:
     def __init__(self, composition, direction):
         if not composition:
             raise ValueError("composition must not be empty")
-        if any(isinstance(pair, DisjointUnion) for pair, _ in composition):
-            raise NoBracketError("the loss of a pair in pieces has jumps: it is the lattice's")
-        sign = 1 if direction == "remove" else -1
-        self.families = _families(composition, sign)
+        self.families = _families(composition, direction)
         self.coarse = Coarse(self.families)
-        self.one_sided = not any(isinstance(family, TwoSidedFamily) for family in self.families)
+        self.negative_tilts = all(family.negative_tilts for family in self.families)
 
     def tilt(self, log_delta=None, epsilon=None):
         """The tilt that minimises the Chernoff epsilon (or delta)."""
@@ -133,7 +132,7 @@ class Composition:
 
     def misses(self, epsilon):
         """Whether delta(epsilon) is so large that 1 - delta is what should be computed, by a rule of thumb."""
-        if not self.one_sided:  # negative tilts are not known
+        if not self.negative_tilts:
             return False
         _, mean, variance = self.coarse(0.0)
         return epsilon < mean - 1.3 * math.sqrt(variance)

@@ -137,6 +137,13 @@ class DisjointUnion:
         return [weight for weight, _ in self.pieces]
 
     @property
+    def weight_errors(self) -> list[float]:
+        """Bounds on the relative error of each weight: all weights sum to 1, so the heaviest is as wrong as all others together."""
+        most = max(self.weights)
+        rest = self.weight_error * (1 - most) / most + abs(math.fsum(self.weights) - 1) + 4 * EPS
+        return [min(self.weight_error, rest) if weight == most else self.weight_error for weight in self.weights]
+
+    @property
     def _mixtures(self):
         # A Folded's mixture; of both sides the pair itself answers as a mixture does.
         return [pair.mixture if isinstance(pair, Folded) else pair for _, pair in self.pieces]
