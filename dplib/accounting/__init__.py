@@ -38,6 +38,7 @@ Parts = list[tuple[Pair, int]]  # of a checked composition: no pair is trivial, 
 _NARROW = 1e-6
 # Up to so many rounds, or expected participations, the lattice is asked first.
 _HANDFUL, _HARDLY_ANY = 10, 0.05
+_FEW = 3.0  # and of pairs in pieces up to so many participations the lattice alone: their transform has an atom
 # Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
 _WIDE = 0.01
 _LOG_FAR = -200.0  # and below which the lattice has one try
@@ -419,7 +420,10 @@ def _routes(parts, method, by_contour, by_lattice):
     """The accountants to ask, in order."""
     if method != "auto":
         return [by_lattice if method == "lattice" else by_contour]
-    if sum(rounds for _, rounds in parts) <= _HANDFUL or participations(parts) <= _HARDLY_ANY:
+    expected = participations(parts)
+    if in_pieces(parts) and expected <= _FEW:
+        return [by_lattice]
+    if sum(rounds for _, rounds in parts) <= _HANDFUL or expected <= _HARDLY_ANY:
         # A few rounds, or rare ones: the contour would close late, or not at all.
         return [by_lattice, by_contour]
     return [by_contour, by_lattice]

@@ -24,6 +24,7 @@ _PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(_POINTS)
 _SIZES = np.array([1.5, 2.0, 3.0, 4.5, 7.0, 11.0])[:, None]
 _ALONG, _ACROSS = (_SIZES + 1 / _SIZES) / 2, (_SIZES - 1 / _SIZES) / 2
 _GAIN = 2 * _POINTS * np.log(_SIZES) + np.log1p(-(_SIZES**-2)) - math.log(64 / 15)
+_FINE = 1.2  # how many panels are tried first
 _HALF_LINE = 10.0  # e^-50 of a Gaussian lies beyond
 _COARSE, _GRID = 300, 400  # places that panels are chosen by, and cells of the bound on high frequencies
 _MOST_PANELS = 300  # of a piece
@@ -56,7 +57,7 @@ class PiecesFamily:
         """(K, K', K'') at tilt c, good to a few digits: for choosing c."""
         if c > self._coarse_reach:
             self._coarse_reach = 4 * c if c > 1 else 2 * c
-            panels = [_Panels(piece, piece.panel_edges(0.0, 0.0, self._coarse_reach)) for piece in self.pieces]
+            panels = [_Panels(piece, _edges(piece.survey(0.0, 0.0, self._coarse_reach), 0.0, 1.0)) for piece in self.pieces]
             self._coarse = _joined(panels, self.log_at_zero)[1:3]
         base, loss = self._coarse
         weights = base + c * loss
@@ -73,8 +74,8 @@ class _Piece:
         self.family, self.log_weight, self.start = family, log_weight, start
         self.weight_error = weight_error + 4 * EPS + float(family.log_error[0])
 
-    def panel_edges(self, c, c_low, c_high, frequency=0.0, log_moment=None, fine=1.0):
-        """Edges of panels that serve tilt c up to about `frequency`, on a window that serves tilts from c_low to c_high.
+    def survey(self, c, c_low, c_high, log_moment=math.inf):
+        """What panels at tilt c are chosen by, on a window that serves tilts from c_low to c_high.
 
         log_moment : that of the union at tilt c, about; where the weight is far below it fewer digits are needed.
         """
@@ -83,17 +84,23 @@ class _Piece:
             low, high = self.start, max(high, self.start + _HALF_LINE)
         u = np.linspace(low, high, _COARSE)
         base, loss, means = self.family.evaluate(u)
-        slope, variance = sum(means)[0], np.maximum.reduce(self.family.variances_on(means, means))[0]
         needed = 1.0
-        if log_moment is not None:
+        if log_moment < math.inf:
             needed = np.clip(1 + (base + c * loss + self.log_weight - log_moment)[0] / NEGLIGIBLE, 0.2, 1.2)
-        # Panels per unit: where the ratio turns, where the phase does, where the Gaussian does.
-        rate = 0.5 * fine * needed * (2.1 * np.sqrt(variance) + 0.45 * frequency * slope + 0.75)
-        position = np.concatenate([[0.0], np.cumsum((rate[1:] + rate[:-1]) / 2 * np.diff(u))])
-        count = math.ceil(position[-1])
-        if count > _MOST_PANELS:
-            raise NoBracketError(f"the contour needs {count} panels in u")
-        return np.interp(np.linspace(0.0, position[-1], count + 1), position, u)
+        variance = np.maximum.reduce(self.family.variances_on(means, means))[0]
+        return u, needed * (2.1 * np.sqrt(variance) + 0.75), needed * 0.45 * sum(means)[0]
+
+
+def _edges(survey, frequency, fine):
+    """Edges of panels for frequencies up to about this one, in number proportional to `fine`."""
+    u, still, turning = survey
+    # Panels per unit: where the ratio turns and the Gaussian does, and where the phase does.
+    rate = 0.5 * fine * (still + frequency * turning)
+    position = np.concatenate([[0.0], np.cumsum((rate[1:] + rate[:-1]) / 2 * np.diff(u))])
+    count = math.ceil(position[-1])
+    if count > _MOST_PANELS:
+        raise NoBracketError(f"the contour needs {count} panels in u")
+    return np.interp(np.linspace(0.0, position[-1], count + 1), position, u)
 
 
 class _Panels:
@@ -160,13 +167,15 @@ def _joined(panels, log_at_zero):
 def panels_for(family, c, c_low, c_high, frequency):
     """Nodes of a `PiecesFamily`, as `contour_nodes.nodes_for`."""
     log_moment = family.coarse(c)[0] / family.rounds[0]
-    fine = 1.0
-    for _ in range(14):
-        panels = [_Panels(piece, piece.panel_edges(c, c_low, c_high, frequency, log_moment, fine)) for piece in family.pieces]
-        nodes = PanelNodes(family, c, panels)
-        if nodes.quadrature.serves(frequency):
+    surveys = [piece.survey(c, c_low, c_high, log_moment) for piece in family.pieces]
+    fine = _FINE
+    for _ in range(8):
+        nodes = PanelNodes(family, c, [_Panels(piece, _edges(survey, frequency, fine)) for piece, survey in zip(family.pieces, surveys)])
+        excess = nodes.quadrature.log_excess(frequency)
+        if excess < 0:
             return nodes
-        fine *= 1.2
+        # Half as long panels gain 22 in the logarithm where nothing else is in the way.
+        fine *= min(max(2.0 ** (excess / 20), 1.1), 3.0)
     raise NoBracketError(f"the contour needs more than {len(nodes.u)} nodes in u")
 
 
@@ -220,9 +229,10 @@ class PanelQuadrature:
         # The nodes dropped from the sums weigh less than 1e-19 of the whole.
         return np.array([float(misses.sum()) + outside + 1e-19])
 
-    def serves(self, frequency):
-        """Whether the rules are good enough up to this frequency, all rounds together."""
-        return float(self.nodes.rounds @ (self.error(frequency) - 1e-17)) < 1e-14
+    def log_excess(self, frequency):
+        """log of the error up to this frequency, all rounds together, over what is good enough."""
+        error = float(self.nodes.rounds @ (self.error(frequency) - 1e-17))
+        return math.log(error / 1e-14) if error > 0 else -math.inf
 
     def log_moment_bound(self, c):
         """Upper bound on log E exp(c L) of all rounds for another tilt c."""
