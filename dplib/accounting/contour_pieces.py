@@ -26,7 +26,7 @@ _ALONG, _ACROSS = (_SIZES + 1 / _SIZES) / 2, (_SIZES - 1 / _SIZES) / 2
 _GAIN = 2 * _POINTS * np.log(_SIZES) + np.log1p(-(_SIZES**-2)) - math.log(64 / 15)
 _FINE = 1.2  # how many panels are tried first
 _HALF_LINE = 10.0  # e^-50 of a Gaussian lies beyond
-_COARSE, _GRID = 300, 400  # places that panels are chosen by, and cells of the bound on high frequencies
+_COARSE, _GRID = 120, 400  # places that panels are chosen by, and cells of the bound on high frequencies
 _MOST_PANELS = 300  # of a piece
 
 
@@ -111,8 +111,8 @@ class _Panels:
         self.middle, self.half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
         self.u = (self.middle[:, None] + self.half[:, None] * _PLACES).ravel()
         density, self.loss, self.means = self.family.evaluate(self.u)
-        # Of the edges, too, relative to the panel.
-        self.edge_error = np.repeat(EPS * (np.abs(edges).max() + 1) / self.half, _POINTS)
+        # Of the edges, too, relative to the panel, and of the weights.
+        self.edge_error = np.repeat(EPS * (16 + (np.abs(edges).max() + 1) / self.half), _POINTS)
         self.density = density[0]
         self.base = self.density + np.log(self.half[:, None] * _WEIGHTS).ravel() + piece.log_weight
         self._centres = self._ends = None

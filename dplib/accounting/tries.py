@@ -98,5 +98,5 @@ def participations(parts):
 
 
 def in_pieces(parts):
-    """Whether a pair is a disjoint union: for those there is the lattice alone."""
+    """Whether a pair is a disjoint union: for those there is no Renyi curve."""
     return any(isinstance(pair, DisjointUnion) for pair, _ in parts)
