@@ -26,7 +26,7 @@ from ..mixtures import DisjointUnion, Mixture, TwoSided
 from ..results import Bracket, NoBracketError, UpperBound
 from . import chernoff, contour, lattice, one_round, renyi, wide
 from .floats import outward_exp
-from .tries import LOG_PRACTICAL, Work, by_tries, choose, in_pieces, participations, work_for
+from .tries import LOG_PRACTICAL, Work, by_tries, choose, has_atoms, in_pieces, participations, work_for
 
 Method = Literal["auto", "contour", "lattice", "renyi"]
 METHODS = ("auto", "contour", "lattice", "renyi")
@@ -215,8 +215,8 @@ def check_request(direction: Direction, method: Method, **target: float) -> floa
 
 def _prepare(composition, direction, method, **target):
     value, parts = check_request(direction, method, **target), merged(composition)
-    if method == "renyi" and in_pieces(parts):
-        raise ValueError(f"method must be 'auto', 'contour' or 'lattice' for a pair in pieces (a DisjointUnion); got {method!r}")
+    if method not in ("auto", "lattice") and has_atoms(parts):
+        raise ValueError(f"method must be 'auto' or 'lattice' for a pair that is known by finitely many losses (Atoms); got {method!r}")
     return parts, value
 
 

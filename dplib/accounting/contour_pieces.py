@@ -16,7 +16,7 @@ from ..mixtures import Atoms, DisjointUnion, Folded, TwoSided
 from ..results import NoBracketError
 from .contour_decay import Decay
 from .contour_nodes import BLOCK, NEGLIGIBLE, Family, Nodes, log_tails
-from .two_sided_nodes import TwoSidedFamily
+from .two_sided_nodes import TwoSidedFamily, TwoSidedMoments
 
 _POINTS = 16
 _PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(_POINTS)
@@ -199,6 +199,16 @@ class PanelNodes(Nodes):
         if self.family.log_at_zero > -math.inf:
             parts.append((np.array([max(p.piece.weight_error for p in self.panels)]), np.zeros(1)))
         return tuple(np.concatenate(column)[self.alive][None] for column in zip(*parts))
+
+
+class PiecesMoments(TwoSidedMoments):
+    """The Renyi divergences of a pair in pieces in one direction."""
+
+    def __init__(self, union: DisjointUnion, direction: str):
+        self.family = PiecesFamily(union, 1, direction)
+
+    def _nodes(self, c):
+        return panels_for(self.family, c, c, c, 0.0)
 
 
 class PanelQuadrature:

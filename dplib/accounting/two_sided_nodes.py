@@ -137,11 +137,14 @@ class TwoSidedMoments:
     def __init__(self, pair: TwoSided):
         self.family = TwoSidedFamily(pair, 1)
 
+    def _nodes(self, c):
+        return nodes_for(self.family, c, c, c, 0.0)
+
     def __call__(self, order: float, sign: int = 1) -> Bracket:
         """Bracket at a real order above 1; sign : of no use, as the pair faces its direction."""
         c = order - 1
         with inside_floats():
-            nodes = nodes_for(self.family, c, c, c, 0.0)
+            nodes = self._nodes(c)
             [error] = nodes.quadrature.error(0.0)
             [log_moment], [rounding] = nodes.log_moment, nodes.rounding(c)
         if not error < 0.5:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import integrate, stats
 
-from dplib import accounting, mixtures
+from dplib import accounting, mixtures, renyi
 from dplib.accounting import contour_pieces, lattice
 from dplib.accounting.contour_pieces import PanelDecay, PanelNodes, PiecesFamily, panels_for
 from dplib.mechanisms import FixedBatchDPSGD, TruncatedPoissonDPSGD
@@ -117,3 +118,36 @@ def test_the_heaviest_weight_is_the_best_known_one():
     first, second = found.weight_errors
     assert second == 1e-9 and 1e-11 <= first < 1.1e-11
     assert DisjointUnion([(1.0, Folded(pair))]).weight_errors == [0.0]
+
+
+# ------------------------------------------------------------------ Renyi divergences
+
+
+@given(order=st.floats(1.05, 12.0), q=st.floats(0.001, 0.5), sigma=st.floats(0.8, 8.0), weight=st.floats(0.01, 0.99))
+@settings(max_examples=15, deadline=None)
+def test_divergences_of_pieces_by_adaptive_quadrature(order, q, sigma, weight):
+    """[A-23] e^{(order - 1) D} is the weighted sum over pieces; of a folded one two half lines and what is left at loss 0."""
+    mixture, other = mixtures.Mixture([0.0, 2.0], [1 - q, q], sigma), mixtures.Mixture([0.0, 1.0], [1 - q, q], sigma)
+    ratio = lambda u: mixture.log_ratio(np.array([u]))[0]
+    middle, top = 1 / sigma, 2 * order / sigma + 12
+    half = lambda power: integrate.quad(
+        lambda u: math.exp(power * ratio(u) + stats.norm.logpdf(u)), middle, top, epsabs=0, epsrel=1e-11, limit=400, points=[2 * order / sigma]
+    )[0]
+    folded = half(order) + half(1 - order) + (1 - q) * math.erf(middle / math.sqrt(2))
+    pair = DisjointUnion([(weight, Folded(mixture)), (1 - weight, other)])
+    for direction in ("remove", "add"):
+        whole = renyi.divergence(other, order, direction)
+        truth = math.log(weight * folded + (1 - weight) * math.exp((order - 1) * whole.upper)) / (order - 1)
+        found = renyi.divergence(pair, order, direction)
+        assert found.lower <= truth + 1e-9 * (1 + truth) and truth - 1e-9 * (1 + truth) <= found.upper
+        assert found.upper - found.lower <= 1e-9 * (1 + found.upper)
+
+
+@pytest.mark.parametrize("run", [
+    FixedBatchDPSGD(1.0, 500, 10_000, 1000, adjacency="substitution"), TruncatedPoissonDPSGD(1.0, 0.05, 10_000, 510, 1000, "zero-out"),
+    TruncatedPoissonDPSGD(2.0, 0.05, 10_000, 510, 1000),
+])  # fmt: skip
+def test_renyi_accounting_is_above(run):
+    found, best = run.epsilon(1e-6), run.epsilon(1e-6, method="renyi")
+    assert found.upper < best.upper < 1.3 * found.upper and best.order > 1
+    assert run.delta(found.upper, method="renyi").upper > 1e-6
