@@ -6,7 +6,7 @@ import math
 
 from .._base.lazy_scipy import optimize
 from ..mixtures import DisjointUnion, TwoSided
-from .contour_nodes import STRIP_CAP, Coarse, Family
+from .contour_nodes import STRIP_CAP, Family
 from .contour_pieces import PiecesFamily
 from .floats import inside_floats
 from .two_sided_nodes import TwoSidedFamily
@@ -109,6 +109,19 @@ def _families(composition, direction):
         if len(members) >= most:
             open_groups = [group for group in open_groups if group is not found[0]]
     return [Family(*zip(*members), sign) for members in groups]
+
+
+class Coarse:
+    """(K, K', K'') of the loss of all families at a tilt, to a few digits; the last tilt is kept."""
+
+    def __init__(self, families):
+        self.families, self._last = families, (None, None)
+
+    def __call__(self, c):
+        if c != self._last[0]:
+            parts = zip(*(family.coarse(c) for family in self.families))
+            self._last = c, tuple(sum(part) for part in parts)
+        return self._last[1]
 
 
 class Composition:

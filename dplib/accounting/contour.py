@@ -28,6 +28,7 @@ Error bounds (each is added to the bracket; all are relative to M(c) e^{-c eps})
   Rounding: an explicit allowance of a few units in the last place for each
      exponent, carried through the power (`rounding`); tested in 40 digits.
 The bounds of one round are in `contour_nodes` (E3, rounding) and `contour_decay` (E2), the sum over frequencies is here.
+Pairs in pieces have panels in place of the trapezoid rule (`contour_pieces`).
 
 Cost: one factor costs (u nodes) x (y nodes), typically 300 x 60. Factors on one grid
 of shifts are evaluated together: two thousand of them take half a second. Where the

@@ -273,19 +273,6 @@ def log_tails(family, c, ends, weights, means, enough):
     return sides
 
 
-class Coarse:
-    """(K, K', K'') of the loss of all families at a tilt, to a few digits; the last tilt is kept."""
-
-    def __init__(self, families):
-        self.families, self._last = families, (None, None)
-
-    def __call__(self, c):
-        if c != self._last[0]:
-            parts = zip(*(family.coarse(c) for family in self.families))
-            self._last = c, tuple(sum(part) for part in parts)
-        return self._last[1]
-
-
 def nodes_for(family, c, c_low, c_high, frequency):
     """Nodes of a family, fine enough for tilt c and frequencies up to about `frequency`; their window serves tilts from c_low to c_high."""
     low, high = family.window(c_low, c_high)

@@ -22,9 +22,7 @@ from .._base.log_space import EPS
 from .._base.validate import Direction
 from ..mixtures import DisjointUnion, Mixture, TwoSided
 from ..results import Bracket, NoBracketError, UpperBound
-from .contour_pieces import PiecesMoments
-from .renyi_moments import Moments, log_convex, log_e2
-from .two_sided_nodes import TwoSidedMoments
+from .renyi_moments import log_convex, log_e2, moments_of
 from .zhu_wang import integer_moment
 
 Conversion = Literal["improved", "classic"]
@@ -222,10 +220,7 @@ def facing_curve(
     rows = []
     for pair, rounds in parts:
         if pair not in shared:
-            if isinstance(pair, DisjointUnion):
-                shared[pair] = PiecesMoments(pair, side)
-            else:
-                shared[pair] = TwoSidedMoments(pair) if isinstance(pair, TwoSided) else Moments(pair)
+            shared[pair] = moments_of(pair, side)
         rows.append((shared[pair], rounds))
     return lambda order: _total([(moments(order, sign), rounds) for moments, rounds in rows])
 
