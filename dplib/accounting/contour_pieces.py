@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from .._base.log_space import EPS, log_sum_exp
+from .._base.validate import Direction
 from ..mixtures import Atoms, DisjointUnion, Folded, TwoSided
 from ..results import NoBracketError
 from .contour_decay import Decay
@@ -35,7 +36,7 @@ class PiecesFamily:
 
     negative_tilts = False
 
-    def __init__(self, union: DisjointUnion, rounds: int, direction: str):
+    def __init__(self, union: DisjointUnion, rounds: int, direction: Direction):
         self.rounds, self.sign = np.array([float(rounds)]), 1  # the errors of weights count in both directions
         self.log_error = np.zeros(1)  # it is part of each piece's own
         self.pieces, at_zero = [], []
@@ -204,7 +205,7 @@ class PanelNodes(Nodes):
 class PiecesMoments(TwoSidedMoments):
     """The Renyi divergences of a pair in pieces in one direction."""
 
-    def __init__(self, union: DisjointUnion, direction: str):
+    def __init__(self, union: DisjointUnion, direction: Direction):
         self.family = PiecesFamily(union, 1, direction)
 
     def _nodes(self, c):

@@ -134,6 +134,8 @@ class TwoSidedFamily(Family):
 class TwoSidedMoments:
     """The Renyi divergences of a pair in the direction (P, Q): the moment of the contour integral at tilt order - 1."""
 
+    family: object  # as `Family`
+
     def __init__(self, pair: TwoSided):
         self.family = TwoSidedFamily(pair, 1)
 
