@@ -40,7 +40,7 @@ def divergence(mixture: Mixture, order: ArrayLike, direction: Direction = "both"
 
     Parameters
     ----------
-    mixture : Mixture; P is the mixture, Q the centred Gaussian.
+    mixture : Mixture; P is the mixture, Q the centred Gaussian. Or a pair as `composition_curve` takes it.
     order : real, above 1 and at most 1e9, or a strictly increasing sequence of them.
     direction : "remove" (D(P||Q)), "add" (D(Q||P)) or "both" (the larger).
 
