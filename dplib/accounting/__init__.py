@@ -3,7 +3,7 @@
 A composition is a pair, `Mixture`, `TwoSided` or `DisjointUnion`, or a list of (pair, rounds). One round has a
 closed form, plain Gaussians compose to one Gaussian; everything else goes to the
 contour integral, whose bracket is the narrowest, and to the lattice where the
-contour's bound does not close, or where a pair is in pieces. Where none of them closes, the answer is Chernoff's bound with
+contour's bound does not close. Where none of them closes, the answer is Chernoff's bound with
 0 below it, or what is within a rounding of 1: wide, and proved at both ends.
 Renyi accounting, an upper bound only, is there on request and never chosen.
 """
@@ -26,7 +26,7 @@ from ..mixtures import DisjointUnion, Mixture, TwoSided
 from ..results import Bracket, NoBracketError, UpperBound
 from . import chernoff, contour, lattice, one_round, renyi, wide
 from .floats import outward_exp
-from .tries import LOG_PRACTICAL, Work, by_tries, choose, in_pieces, participations, work_for
+from .tries import LOG_PRACTICAL, Work, by_tries, choose, has_atoms, in_pieces, participations, work_for
 
 Method = Literal["auto", "contour", "lattice", "renyi"]
 METHODS = ("auto", "contour", "lattice", "renyi")
@@ -38,6 +38,7 @@ Parts = list[tuple[Pair, int]]  # of a checked composition: no pair is trivial, 
 _NARROW = 1e-6
 # Up to so many rounds, or expected participations, the lattice is asked first.
 _HANDFUL, _HARDLY_ANY = 10, 0.05
+_FEW = 3.0  # and of pairs in pieces up to so many participations the lattice alone: their transform has an atom
 # Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
 _WIDE = 0.01
 _LOG_FAR = -200.0  # and below which the lattice has one try
@@ -214,8 +215,8 @@ def check_request(direction: Direction, method: Method, **target: float) -> floa
 
 def _prepare(composition, direction, method, **target):
     value, parts = check_request(direction, method, **target), merged(composition)
-    if method not in ("auto", "lattice") and in_pieces(parts):
-        raise ValueError(f"method must be 'auto' or 'lattice' for a pair in pieces (a DisjointUnion); got {method!r}")
+    if method not in ("auto", "lattice") and has_atoms(parts):
+        raise ValueError(f"method must be 'auto' or 'lattice' for a pair that is known by finitely many losses (Atoms); got {method!r}")
     return parts, value
 
 
@@ -419,9 +420,10 @@ def _routes(parts, method, by_contour, by_lattice):
     """The accountants to ask, in order."""
     if method != "auto":
         return [by_lattice if method == "lattice" else by_contour]
-    if in_pieces(parts):
+    expected = participations(parts)
+    if in_pieces(parts) and expected <= _FEW:
         return [by_lattice]
-    if sum(rounds for _, rounds in parts) <= _HANDFUL or participations(parts) <= _HARDLY_ANY:
+    if sum(rounds for _, rounds in parts) <= _HANDFUL or expected <= _HARDLY_ANY:
         # A few rounds, or rare ones: the contour would close late, or not at all.
         return [by_lattice, by_contour]
     return [by_contour, by_lattice]

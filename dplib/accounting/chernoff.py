@@ -6,8 +6,8 @@ import math
 
 from .._base.lazy_scipy import optimize
 from ..mixtures import DisjointUnion, TwoSided
-from ..results import NoBracketError
-from .contour_nodes import STRIP_CAP, Coarse, Family
+from .contour_nodes import STRIP_CAP, Family
+from .contour_pieces import PiecesFamily
 from .floats import inside_floats
 from .two_sided_nodes import TwoSidedFamily
 
@@ -99,12 +99,14 @@ def _least(moments, of):
 # ------------------------------------------------------------- the composition
 
 
-def _families(composition, sign):
+def _families(composition, direction):
     """The composition as a list of families; those that share a grid of shifts together."""
-    two_sided = [TwoSidedFamily(pair, rounds) for pair, rounds in composition if isinstance(pair, TwoSided)]
-    if two_sided:
-        rest = [part for part in composition if not isinstance(part[0], TwoSided)]
-        return two_sided + (_families(rest, sign) if rest else [])
+    alone = [TwoSidedFamily(pair, rounds) for pair, rounds in composition if isinstance(pair, TwoSided)]
+    alone += [PiecesFamily(pair, rounds, direction) for pair, rounds in composition if isinstance(pair, DisjointUnion)]
+    if alone:
+        rest = [part for part in composition if not isinstance(part[0], (TwoSided, DisjointUnion))]
+        return alone + (_families(rest, direction) if rest else [])
+    sign = 1 if direction == "remove" else -1
     if len(composition) == 1:
         [(mixture, rounds)] = composition
         return [Family([mixture], [rounds], sign)]
@@ -124,19 +126,28 @@ def _families(composition, sign):
     return [Family(*zip(*members), sign) for members in groups]
 
 
+class Coarse:
+    """(K, K', K'') of the loss of all families at a tilt, to a few digits; the last tilt is kept."""
+
+    def __init__(self, families):
+        self.families, self._last = families, (None, None)
+
+    def __call__(self, c):
+        if c != self._last[0]:
+            parts = zip(*(family.coarse(c) for family in self.families))
+            self._last = c, tuple(sum(part) for part in parts)
+        return self._last[1]
+
+
 class Composition:
     """A list of mixtures with multiplicities, in one direction."""
 
     def __init__(self, composition, direction):
         if not composition:
             raise ValueError("composition must not be empty")
-        if any(isinstance(pair, DisjointUnion) for pair, _ in composition):
-            raise NoBracketError("the loss of a pair in pieces has jumps: it is the lattice's")
-        sign = 1 if direction == "remove" else -1
-        self.families = _families(composition, sign)
+        self.families = _families(composition, direction)
         self.coarse = Coarse(self.families)
-        # At a negative tilt only the moments of one-sided mixtures are known.
-        self.one_sided = not any(isinstance(family, TwoSidedFamily) for family in self.families)
+        self.negative_tilts = all(family.negative_tilts for family in self.families)
 
     def tilt(self, log_delta=None, epsilon=None):
         """The tilt that minimises the Chernoff epsilon (or delta)."""

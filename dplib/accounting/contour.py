@@ -28,6 +28,7 @@ Error bounds (each is added to the bracket; all are relative to M(c) e^{-c eps})
   Rounding: an explicit allowance of a few units in the last place for each
      exponent, carried through the power (`rounding`); tested in 40 digits.
 The bounds of one round are in `contour_nodes` (E3, rounding) and `contour_decay` (E2), the sum over frequencies is here.
+Pairs in pieces have panels in place of the trapezoid rule (`contour_pieces`).
 
 Cost: one factor costs (u nodes) x (y nodes), typically 300 x 60. Factors on one grid
 of shifts are evaluated together: two thousand of them take half a second. Where the
@@ -47,6 +48,7 @@ from ..results import Bracket, NoBracketError
 from .chernoff import LOG_LARGE, Composition, log_kernel, miss_epsilon, miss_tilt, misses
 from .contour_decay import Decay, integrated_by_parts
 from .contour_nodes import BLOCK, nodes_for
+from .contour_pieces import PanelDecay, PiecesFamily, panels_for
 from .floats import inside_floats
 
 _WORK_CAP = 60_000_000  # entries of the (y, u) matrix: about two seconds
@@ -55,6 +57,8 @@ _FREQUENCY_CAP = 60_000
 # explode, so that no period keeps the aliases small: then these shares of it are tried.
 _SHARES = (1.0, 0.8, 0.5, 0.3)
 _ALIASES_AIM, _ALIASES_MOST = -34.0, -24.0  # log of the aliases over delta, about
+_NEGLIGIBLE = -42.0  # log of a term that ends the sum, and of what a characteristic function may tend to
+_AHEAD = np.array([0.8, 0.9, 1.0])
 
 
 class _AliasedError(NoBracketError):
@@ -171,8 +175,11 @@ class _Integral:
     def _choose_nodes(self, frequency):
         """Nodes for frequencies up to `frequency`, and their moments."""
         low, high = min(self.tilts), max(self.tilts)
-        self.nodes = [nodes_for(f, self.c, low, high, frequency) for f in self.families]
-        self.decays = [Decay(n) for n in self.nodes]
+        pieces = [isinstance(f, PiecesFamily) for f in self.families]
+        self.nodes = [(panels_for if on else nodes_for)(f, self.c, low, high, frequency) for f, on in zip(self.families, pieces)]
+        if sum(n.log_floor for n in self.nodes) > _NEGLIGIBLE:
+            raise NoBracketError("too few rounds for the contour: loss 0 alone keeps the characteristic function up")
+        self.decays = [(PanelDecay if on else Decay)(n) for n, on in zip(self.nodes, pieces)]
         self.log_moment = float(sum(n.rounds @ n.log_moment for n in self.nodes))
         self.mean = float(sum(n.rounds @ n.mean for n in self.nodes))
 
@@ -181,6 +188,7 @@ class _Integral:
         c, blocks, start = self.c, [], 0
         self.e3 = self.spoiled = 0.0
         size = max(n.weights.shape[1] for n in self.nodes)
+        self._look_ahead()
         count = min(max(24, int(8.5 / s / self.spacing) + 2), max(1, BLOCK // size))
         while True:
             y = self.spacing * np.arange(start, start + count)
@@ -204,7 +212,7 @@ class _Integral:
             self.spoiled += float(most @ -np.expm1(-error))
             self.e3 += float(most @ quadrature)
             start += count
-            if np.exp(log_power[-1].real) * abs(c * (c + 1) / (z * (z + 1))[-1]) < math.exp(-42) and (
+            if np.exp(log_power[-1].real) * abs(c * (c + 1) / (z * (z + 1))[-1]) < math.exp(_NEGLIGIBLE) and (
                 start * self.spacing > at_least
             ):
                 break
@@ -218,6 +226,14 @@ class _Integral:
         self.terms = np.concatenate(blocks)
         self.terms[0] /= 2
         return float(self.y[-1])
+
+    def _look_ahead(self):
+        """Refuse where the transform is still large at the last frequencies that the work allows."""
+        most = min(_FREQUENCY_CAP, (self.most_work - self.work) / sum(n.weights.size for n in self.nodes))
+        y = self.spacing * most * _AHEAD
+        log_power = sum(n.rounds @ n.log_characteristic(y)[0].real for n in self.nodes)
+        if (log_power + np.log(abs(self.c * (1 + self.c)) / y**2)).min() > _NEGLIGIBLE:
+            raise NoBracketError(f"the characteristic function decays too slowly (over {most:.0f} frequencies)")
 
     def _bound(self):
         """E2, E3 and the rounding of the sum, each over M(c) e^{-c eps}."""
@@ -312,7 +328,7 @@ def side_log_delta(
     Raises NoBracketError where the bounds do not close.
     """
     problem = Composition(composition, direction)
-    by_miss = problem.one_sided and misses(problem.coarse, epsilon)
+    by_miss = problem.negative_tilts and misses(problem.coarse, epsilon)
     c = miss_tilt(problem.coarse, epsilon) if by_miss else problem.tilt(epsilon=epsilon)
     integral = _integral(problem, c, epsilon, most_work)
     lower, _, upper, _ = integral.log_bounds(epsilon)
@@ -339,7 +355,7 @@ def side_epsilon(
     """
     problem = Composition(composition, direction)
     target = math.log(delta)
-    if target < LOG_LARGE or not problem.one_sided:
+    if target < LOG_LARGE or not problem.negative_tilts:
         guess, c = problem.chernoff_epsilon(target)
     else:
         log_miss = math.log1p(-delta)

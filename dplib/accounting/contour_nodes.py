@@ -31,6 +31,8 @@ _LARGEST_EXPONENT = 300.0  # of a ratio that a family sums as a plain matrix pro
 class Family:
     """Mixtures in one direction, with their rounds: weights, losses and their bounds."""
 
+    negative_tilts = True
+
     def __init__(self, mixtures, rounds, sign):
         self.mixtures, self.sign = mixtures, sign  # +1 remove (base density P, loss log R), -1 add
         self.rounds = np.array(rounds, float)
@@ -144,15 +146,34 @@ class Family:
         return np.full(len(right), -low), right
 
     def lines(self, c, a, means):
-        """(log of the factor by which the integrand on the line v = a may exceed its real weight, argument of the ratio there).
+        """`off_axis` on the lines v = a, shapes (lines, rows, n): a column for each cell, and the last one for all that lies outside.
 
-        a : shape (lines, rows, 1). Shapes (lines, rows, n), a column for each cell and the last one for all that lies outside.
-        |R(u+ia)| lies in [1 - k, 1] R(u), and |arg R(u+ia)| is at most a m(u) + arcsin k, k = a^2 Var(a_J | u) / 2,
-        Var <= min(bound, a_max m(u)), m the posterior mean, which increases in u.
+        a : shape (lines, rows, 1).
         """
-        k, turn = turned(a, means[0][:, 1:], self.shift, self.variance)
+        highest = (with_end(means[0][:, 1:], self.shift),)
+        return self.off_axis(c, a, highest, self.variances_on(highest))
+
+    def off_axis(self, c, a, highest, variances):
+        """(log of the factor by which the integrand at u + ia may exceed its real weight, argument of the ratio there).
+
+        highest : the largest posterior mean m where u may be, variances : the largest variance. |R(u+ia)| lies in [1 - k, 1] R(u), and
+        |arg R(u+ia)| is at most a m(u) + arcsin k, k = a^2 Var(a_J | u) / 2.
+        """
+        k = a * a / 2 * variances[0]
         fall = max(-self.power(c), 0.0)
-        return a * a / 2 - (fall * np.log1p(-k) if fall else 0.0), turn
+        return a * a / 2 - (fall * np.log1p(-k) if fall else 0.0), a * highest[0] + math.pi / 2 * k
+
+    def between(self, left, right):
+        """(least, largest) posterior means between two places, from those at both: they increase in u."""
+        return left, right
+
+    def variances_on(self, highest, lowest=(0.0,)):
+        """(bound on the posterior variance,) where the posterior mean m is at most `highest`: (a_max - m) m, and at most the bound everywhere."""
+        return (variance_at(self.variance[:, None], self.shift[:, None], lowest[0], highest[0]),)
+
+    def rise(self, c, variances):
+        """Bound on the second derivative of log w, plus 1."""
+        return max(self.power(c), 0.0) * variances[0]
 
     # -- where the integrand lives
 
@@ -224,24 +245,32 @@ class Family:
         return tuple((parts @ self.rounds).tolist())
 
 
-def turned(a, most, shift, variance):
-    """(k, a m + pi k / 2) of `Family.lines`; most : the largest posterior mean on each cell."""
-    mean = np.append(most, np.broadcast_to(shift[:, None], (len(most), 1)), axis=1)
-    k = a * a / 2 * np.minimum(variance[:, None], shift[:, None] * mean)
-    return k, a * mean + math.pi / 2 * k
+def variance_at(bound, top, lowest, highest):
+    """Bound on the variance of a shift between 0 and `top` with a mean between `lowest` and `highest`."""
+    return np.minimum(bound, (top * (1 + 8 * EPS) - lowest) * highest)
 
 
-class Coarse:
-    """(K, K', K'') of the loss of all families at a tilt, to a few digits; the last tilt is kept."""
+def with_end(means, shift):
+    """Posterior means of the cells, and the largest shift in a last column."""
+    return np.append(means, np.broadcast_to(shift[:, None], (len(means), 1)), axis=1)
 
-    def __init__(self, families):
-        self.families, self._last = families, (None, None)
 
-    def __call__(self, c):
-        if c != self._last[0]:
-            parts = zip(*(family.coarse(c) for family in self.families))
-            self._last = c, tuple(sum(part) for part in parts)
-        return self._last[1]
+def log_tails(family, c, ends, weights, means, enough):
+    """[logs of bounds on the masses of the integrand left of an interval, right of it], shape (rows,) each.
+
+    ends : of the interval, first and last, as are the columns of weights (their logs) and posterior means. Each side takes the
+    smallest of: first log-derivative bound, log-concavity (w * variance <= 1), and, where one of these exceeds `enough`, the
+    sum of Gaussian humps.
+    """
+    low, high = float(ends[0]), float(ends[-1])
+    steep = family.rates(c, low, high, means)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sides = [np.where(rate > 0, weights[:, end] - np.log(rate), np.inf) for end, rate in zip((0, -1), steep)]
+    if family.power(c) > 0 and (np.maximum(*sides) > enough).any():
+        heights, centres, slack = family.humps(c)
+        for i, x in enumerate((low - centres, centres - high)):
+            sides[i] = np.minimum(sides[i], slack + log_sum_exp(heights + special.log_ndtr(x)))
+    return sides
 
 
 def nodes_for(family, c, c_low, c_high, frequency):
@@ -263,25 +292,31 @@ def nodes_for(family, c, c_low, c_high, frequency):
 class Nodes:
     """Trapezoid nodes of one family: weights at tilt c, moments, the transform, and how both round."""
 
+    log_floor = -math.inf  # log of what the transform of all rounds tends to
+
     def __init__(self, family, c, low, step, count):
         self.family, self.c, self.step = family, c, step
         self.rounds = family.rounds
         self.u = low + step * np.arange(count)
         self.base, self.loss, self.means = family.evaluate(self.u)
-        log_weights = self.base + c * self.loss
+        self._weigh()
+        self.quadrature = Quadrature(self)
+
+    def _weigh(self):
+        """Weights of the nodes at the tilt, and what follows from them."""
+        log_weights = self.base + self.c * self.loss
         top = log_weights.max(axis=1)
         weights = np.exp(log_weights - top[:, None])
         total = weights.sum(axis=1)
-        self.log_moment = top + np.log(total * step)
+        self.log_moment = top + np.log(total * self.step)
         weights /= total[:, None]
         # Nodes that carry nothing are dropped from the sums (less than 1e-19 together).
-        self.alive = (weights > 1e-19 / count).any(axis=0)
+        self.alive = (weights > 1e-19 / len(self.u)).any(axis=0)
         self.weights = weights[:, self.alive]
         loss = self.loss[:, self.alive]
         self.mean = np.einsum("fu,fu->f", self.weights, loss)
         self.centred = loss - self.mean[:, None]
         self.deviation = np.sqrt(np.einsum("fu,fu,fu->f", self.weights, self.centred, self.centred))
-        self.quadrature = Quadrature(self)
 
     def log_characteristic(self, y):
         """log phi(y) and |phi(y) - 1| of the tilted loss centred at its mean, shape (rows, n).
@@ -312,11 +347,13 @@ class Nodes:
     @cached_property
     def _rounding_sums(self):
         """Weighted means of: errors of the log density and of the loss, |loss|, |loss - mean|."""
-        keep, loss = self.alive, self.loss[:, self.alive]
-        means = tuple(mean[:, keep] for mean in self.means)
-        errors = self.family.rounding(self.u[keep], self.base[:, keep], loss, means)
-        terms = (*errors, np.abs(loss), np.abs(self.centred))
+        terms = (*self._errors(), np.abs(self.loss[:, self.alive]), np.abs(self.centred))
         return [np.einsum("fu,fu->f", self.weights, term) for term in terms]
+
+    def _errors(self):
+        """Bounds on the rounding errors of (log density, loss) at the nodes that count."""
+        keep = self.alive
+        return self.family.rounding(self.u[keep], self.base[:, keep], self.loss[:, keep], tuple(mean[:, keep] for mean in self.means))
 
     def rounding(self, c):
         """Allowance for the rounding error of each log-moment at tilt c."""
@@ -343,24 +380,10 @@ class Quadrature:
         self._lines = {}
 
     def _log_tail(self, c, log_moment):
-        """log of a bound on the mass of the integrand, and of its nodes, outside the window.
-
-        Each side takes the smallest of: first log-derivative bound, log-concavity
-        (w * variance <= 1), sum of Gaussian humps.
-        """
-        low, high = float(self.nodes.u[0]), float(self.nodes.u[-1])
-        left, right = (self.nodes.base[:, i] + c * self.nodes.loss[:, i] for i in (0, -1))
-        family = self.family
-        steep = family.rates(c, low, high, self.nodes.means)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            sides = [
-                np.where(rate > 0, end - np.log(rate), np.inf) for end, rate in zip((left, right), steep)
-            ]
-        # The humps cost more: where the others do not settle it.
-        if family.power(c) > 0 and (np.maximum(*sides) > log_moment - NEGLIGIBLE).any():
-            heights, centres, slack = family.humps(c)
-            for i, x in enumerate((low - centres, centres - high)):
-                sides[i] = np.minimum(sides[i], slack + log_sum_exp(heights + special.log_ndtr(x)))
+        """log of a bound on the mass of the integrand, and of its nodes, outside the window."""
+        u, family = self.nodes.u, self.family
+        low, high, weights = float(u[0]), float(u[-1]), self.nodes.base[:, [0, -1]] + c * self.nodes.loss[:, [0, -1]]
+        sides = log_tails(family, c, u, weights, self.nodes.means, log_moment - NEGLIGIBLE)
         # The dropped nodes sum to at most the integral plus one node at the edge.
         lead = np.log(2 + self.step * (abs(low) + abs(high) + family.steepest(c)))
         return np.minimum(lead + np.logaddexp(*sides), 1e300)

@@ -20,16 +20,16 @@ from .._base import validate as check
 from .._base.lazy_scipy import optimize
 from .._base.log_space import EPS
 from .._base.validate import Direction
-from ..mixtures import Mixture, TwoSided
+from ..mixtures import DisjointUnion, Mixture, TwoSided
 from ..results import Bracket, NoBracketError, UpperBound
-from .renyi_moments import Moments, log_convex, log_e2
-from .two_sided_nodes import TwoSidedMoments
+from .renyi_moments import log_convex, log_e2, moments_of
 from .zhu_wang import integer_moment
 
 Conversion = Literal["improved", "classic"]
 CONVERSIONS = ("improved", "classic")
 Curve = Callable[[float], float | Bracket]
 _LARGEST_ORDER = 1e9
+_PAIRS = (Mixture, TwoSided, DisjointUnion)
 
 
 # --------------------------------------------------------------- divergences
@@ -40,7 +40,7 @@ def divergence(mixture: Mixture, order: ArrayLike, direction: Direction = "both"
 
     Parameters
     ----------
-    mixture : Mixture; P is the mixture, Q the centred Gaussian.
+    mixture : Mixture; P is the mixture, Q the centred Gaussian. Or a pair as `composition_curve` takes it.
     order : real, above 1 and at most 1e9, or a strictly increasing sequence of them.
     direction : "remove" (D(P||Q)), "add" (D(Q||P)) or "both" (the larger).
 
@@ -179,24 +179,24 @@ def _integer_orders(epsilon_of_order, top):
 # ------------------------------------------------------------------- curves
 
 
-def mixture_curve(mixture: Mixture | TwoSided, direction: Direction = "both") -> Callable[[float], Bracket]:
+def mixture_curve(mixture: Mixture | TwoSided | DisjointUnion, direction: Direction = "both") -> Callable[[float], Bracket]:
     """The Renyi curve of one mixture pair: order -> Bracket. Calls share the loss."""
-    if not isinstance(mixture, (Mixture, TwoSided)):
+    if not isinstance(mixture, _PAIRS):
         raise TypeError(f"mixture must be a Mixture; got {mixture!r}")
     return composition_curve([(mixture, 1)], direction)
 
 
 def composition_curve(
-    parts: Iterable[tuple[Mixture | TwoSided, int]], direction: Direction = "both"
+    parts: Iterable[tuple[Mixture | TwoSided | DisjointUnion, int]], direction: Direction = "both"
 ) -> Callable[[float], Bracket]:
     """The Renyi curve of a composition: order -> Bracket.
 
-    parts : list of (pair, rounds), rounds >= 1, a pair being a Mixture or TwoSided. direction : "remove", "add" or
+    parts : list of (pair, rounds), rounds >= 1, a pair being a Mixture, TwoSided or DisjointUnion (without Atoms). direction : "remove", "add" or
     "both" (the larger, at each order). The divergences of the rounds add up.
     """
     check.direction(direction)
     shared: dict = {}
-    pairs = _pairs(parts, (Mixture, TwoSided))
+    pairs = _pairs(parts, _PAIRS)
     curves = [
         facing_curve([(pair.facing(side), rounds) for pair, rounds in pairs], side, shared)
         for side in (("remove", "add") if direction == "both" else (direction,))
@@ -212,7 +212,7 @@ def composition_curve(
 
 
 def facing_curve(
-    parts: Iterable[tuple[Mixture | TwoSided, int]], side: str, shared: dict | None = None
+    parts: Iterable[tuple[Mixture | TwoSided | DisjointUnion, int]], side: str, shared: dict | None = None
 ) -> Callable[[float], Bracket]:
     """The Renyi curve of pairs that face this direction. shared : what is known of pairs, for both directions."""
     shared = {} if shared is None else shared
@@ -220,7 +220,7 @@ def facing_curve(
     rows = []
     for pair, rounds in parts:
         if pair not in shared:
-            shared[pair] = TwoSidedMoments(pair) if isinstance(pair, TwoSided) else Moments(pair)
+            shared[pair] = moments_of(pair, side)
         rows.append((shared[pair], rounds))
     return lambda order: _total([(moments(order, sign), rounds) for moments, rounds in rows])
 

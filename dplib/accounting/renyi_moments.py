@@ -30,7 +30,10 @@ import numpy as np
 from .._base.lazy_scipy import special
 from .._base.log_space import EPS, log_sum_exp
 from ..gaussian import LOG_SQRT_2PI
+from ..mixtures import DisjointUnion, TwoSided
 from ..results import Bracket, NoBracketError
+from .contour_pieces import PiecesMoments
+from .two_sided_nodes import TwoSidedMoments
 
 _AIM = 32.0  # strip error and truncation are pushed below e^-32 = 1e-14 of the integral
 _WORK_CAP = 20_000_000  # nodes times components that matter: about half a second
@@ -326,6 +329,13 @@ class _Quadrature:
         own = EPS * (10 + 2 * u * u + 2 * size * rate + np.minimum(np.abs(log_terms), 800.0))
         total = float(weights @ (own + rate * error + bent))
         return _ROUNDING_SAFETY * (total + EPS * (8 + abs(log_sum)))
+
+
+def moments_of(pair, side):
+    """What knows the divergences of a pair that faces this direction: a function of order and sign."""
+    if isinstance(pair, DisjointUnion):
+        return PiecesMoments(pair, side)
+    return TwoSidedMoments(pair) if isinstance(pair, TwoSided) else Moments(pair)
 
 
 def _log1p_exp(x, s):

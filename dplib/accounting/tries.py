@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..mixtures import DisjointUnion
+from ..mixtures import Atoms, DisjointUnion
 from ..results import Bracket, NoBracketError
 from . import lattice
 
@@ -98,5 +98,11 @@ def participations(parts):
 
 
 def in_pieces(parts):
-    """Whether a pair is a disjoint union: for those there is the lattice alone."""
+    """Whether a pair is a disjoint union."""
     return any(isinstance(pair, DisjointUnion) for pair, _ in parts)
+
+
+def has_atoms(parts):
+    """Whether a pair is known by finitely many losses: for those there is the lattice alone."""
+    unions = [pair for pair, _ in parts if isinstance(pair, DisjointUnion)]
+    return any(isinstance(piece, Atoms) for union in unions for _, piece in union.pieces)

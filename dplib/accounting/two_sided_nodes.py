@@ -13,7 +13,7 @@ import numpy as np
 from .._base.log_space import EPS, log_sum_exp
 from ..mixtures import TwoSided
 from ..results import Bracket, NoBracketError
-from .contour_nodes import NEGLIGIBLE, Family, nodes_for, turned
+from .contour_nodes import NEGLIGIBLE, Family, nodes_for, variance_at, with_end
 from .floats import inside_floats
 
 _MARGIN, _MOST_ROUGH = 14.0, 100_000  # around the modes, and nodes of the grid that finds the window
@@ -22,6 +22,8 @@ _MOST_HUMPS = 4_000_000
 
 class TwoSidedFamily(Family):
     """One pair, `rounds` times, in the direction (P, Q), with what `Family` says about one-sided ones. Tilts are positive."""
+
+    negative_tilts = False
 
     def __init__(self, pair: TwoSided, rounds: int):
         self.pair, self.mixtures, self.sign = pair, [pair], 1
@@ -76,11 +78,23 @@ class TwoSidedFamily(Family):
         return c * down[:, 0] - low, right
 
     def lines(self, c, a, means):
-        """As `Family.lines`: |S'|^-c is at most (1 - k')^-c times its real value, and both arguments add up."""
-        (up, down), (first, second) = means, self.variances
-        _, turn = turned(a, up[:, 1:], np.array([self.tops[0]]), np.array([first]))
-        k, other = turned(a, down[:, :-1], np.array([self.tops[1]]), np.array([second]))
-        return a * a / 2 - c * np.log1p(-k), turn + other
+        (up, down), (first, second) = means, self.tops
+        highest = with_end(up[:, 1:], np.array([first])), with_end(down[:, :-1], np.array([second]))
+        return self.off_axis(c, a, highest, self.variances_on(highest))
+
+    def off_axis(self, c, a, highest, variances):
+        """As `Family.off_axis`: |S'|^-c is at most (1 - k')^-c times its real value, and both arguments add up."""
+        first, second = (a * a / 2 * variance for variance in variances)
+        return a * a / 2 - c * np.log1p(-second), a * sum(highest) + math.pi / 2 * (first + second)
+
+    def between(self, left, right):
+        return (left[0], right[1]), (right[0], left[1])
+
+    def variances_on(self, highest, lowest=(0.0, 0.0)):
+        return tuple(map(variance_at, self.variances, self.tops, lowest, highest))
+
+    def rise(self, c, variances):
+        return (1 + c) * variances[0]
 
     # -- where the integrand lives
 
@@ -120,14 +134,19 @@ class TwoSidedFamily(Family):
 class TwoSidedMoments:
     """The Renyi divergences of a pair in the direction (P, Q): the moment of the contour integral at tilt order - 1."""
 
+    family: object  # as `Family`
+
     def __init__(self, pair: TwoSided):
         self.family = TwoSidedFamily(pair, 1)
+
+    def _nodes(self, c):
+        return nodes_for(self.family, c, c, c, 0.0)
 
     def __call__(self, order: float, sign: int = 1) -> Bracket:
         """Bracket at a real order above 1; sign : of no use, as the pair faces its direction."""
         c = order - 1
         with inside_floats():
-            nodes = nodes_for(self.family, c, c, c, 0.0)
+            nodes = self._nodes(c)
             [error] = nodes.quadrature.error(0.0)
             [log_moment], [rounding] = nodes.log_moment, nodes.rounding(c)
         if not error < 0.5:

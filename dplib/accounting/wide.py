@@ -48,7 +48,7 @@ def at_a_glance(parts, epsilon, direction, rough):
     """The bracket in a millisecond where delta is below the smallest float, or hardly differs from 1; else None."""
     try:
         with inside_floats():
-            if rough < _LOG_SMALLEST and renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
+            if rough < _LOG_SMALLEST and not in_pieces(parts) and renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
                 return Bracket(0.0, 5e-324, "Chernoff")
             if rough > -1 and (miss := log_miss(parts, epsilon, direction)) < LOG_CERTAIN:
                 return Bracket(math.nextafter(-math.expm1(miss), 0.0), 1.0, "Chernoff")

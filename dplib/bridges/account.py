@@ -165,7 +165,7 @@ class Account:
         return Mixture(*law, noise)
 
     def _in_pieces(self, pairs):
-        """Whether there is a pair for which there is the lattice alone."""
+        """Whether there is a pair that has no Rényi curve."""
         return any(kind in ("truncated", "allocation") or (kind == "fixed" and self.relation != "add/remove") for kind, *_ in pairs)
 
     def _curve(self):

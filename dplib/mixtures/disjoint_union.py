@@ -104,8 +104,8 @@ class DisjointUnion:
     pieces : (weight, pair) each, a pair being a Mixture, TwoSided, Folded or Atoms, all with one noise multiplier. Weights are
         above 0 and sum to 1, within 1e-12. weight_error : bound on the relative error of each weight, at least 0.
 
-    H_alpha is the weighted sum of the pieces' own. *Remove* and *add* are those of the pieces. Only the lattice
-    accounts for such pairs. Raises ValueError or TypeError on anything else.
+    H_alpha is the weighted sum of the pieces' own. *Remove* and *add* are those of the pieces. Contour and lattice
+    account for such pairs, with Atoms the lattice alone. Raises ValueError or TypeError on anything else.
     """
 
     is_trivial = False
@@ -135,6 +135,13 @@ class DisjointUnion:
     def weights(self) -> list[float]:
         """The probabilities of the pieces."""
         return [weight for weight, _ in self.pieces]
+
+    @property
+    def weight_errors(self) -> list[float]:
+        """Bounds on the relative error of each weight: all weights sum to 1, so the heaviest is as wrong as all others together."""
+        most = max(self.weights)
+        rest = self.weight_error * (1 - most) / most + abs(math.fsum(self.weights) - 1) + 4 * EPS
+        return [min(self.weight_error, rest) if weight == most else self.weight_error for weight in self.weights]
 
     @property
     def _mixtures(self):

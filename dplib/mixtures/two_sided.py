@@ -164,24 +164,32 @@ class TwoSided:
         while self.log_ratio(np.array([high]))[0] < y.max():
             high *= 2
         knots = np.linspace(low, high, min(len(y), _KNOTS) + 16)
-        values = self.log_ratio(knots)
+        values, slopes = self.log_ratio_and_slope(knots)
         i = np.clip(np.searchsorted(values, y) - 1, 0, len(knots) - 2)
         left, right = knots[i], knots[i + 1]
-        share = (y - values[i]) / np.maximum(values[i + 1] - values[i], 1e-300)
-        u = left + np.clip(share, 0.0, 1.0) * (right - left)
+        gap = np.maximum(values[i + 1] - values[i], 1e-300)
+        share = np.clip((y - values[i]) / gap, 0.0, 1.0)
+        # Cubic, with both places and both slopes of the inverse, and kept between the knots.
+        rise, slopes = right - left, np.maximum(slopes, 1e-300)
+        bend = (1 - share) * (gap / slopes[i] - rise) + share * (rise - gap / slopes[i + 1])
+        u = np.clip(left + share * rise + share * (1 - share) * bend, left, right)
+        curvature = self.gained.variance_bound + self.lost.variance_bound
         active = np.arange(len(y))
         for _ in range(100):
             at = u[active]
             value, slope = self.log_ratio_and_slope(at)
+            slope = np.maximum(slope, 1e-300)
             miss = value - y[active]
             left[active] = np.where(miss < 0, at, left[active])
             right[active] = np.where(miss > 0, at, right[active])
-            new = at - miss / np.maximum(slope, 1e-300)
+            new = at - miss / slope
             outside = (new < left[active]) | (new > right[active])
             new = np.where(outside, (left[active] + right[active]) / 2, new)
             u[active] = new
-            scale = 4 * EPS * (np.abs(at) + np.abs(y[active]) / np.maximum(slope, 1e-300) + 1e-300)
-            active = active[np.abs(new - at) > scale]
+            step = np.abs(new - at)
+            # After a step of size d about curvature d^2 / (2 slope) is left at most; eight times that is asked for.
+            step = np.where(outside, step, np.minimum(step, 4 * curvature / slope * step * step))
+            active = active[step > 4 * EPS * (np.abs(at) + np.abs(y[active]) / slope + 1e-300)]
             if not len(active):
                 break
         return u

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from plain_grid import composed_delta
 
-from dplib import PoissonDPSGD, accounting, mixtures, renyi
+from dplib import NoBracketError, PoissonDPSGD, accounting, mixtures, renyi
 from dplib.accounting.lattice_pieces import step_of
 from dplib.accounting.lattice_round import Law
 from dplib.mechanisms import (
@@ -110,11 +110,16 @@ def test_phases():
 def test_refusals():
     with pytest.raises(ValueError, match="group_size must be 1 with adjacency 'substitution'; got 2"):
         FixedBatchDPSGD(1.0, 10, 100, 5, group_size=2, adjacency="substitution")
+    with pytest.raises(NoBracketError, match="loss 0 alone keeps the characteristic function up"):
+        FixedBatchDPSGD(1.0, 10, 100, 5, adjacency="zero-out").epsilon(1e-5, method="contour")
+    law = np.array([-1.0, 1.0]), np.array([0.3, 0.7]), 0.0
+    atoms = DisjointUnion([(1.0, mixtures.Atoms(law, law, 1.0))])
     for method in ("contour", "renyi"):
-        with pytest.raises(ValueError, match="method must be 'auto' or 'lattice' for a pair in pieces"):
-            FixedBatchDPSGD(1.0, 10, 100, 5, adjacency="zero-out").epsilon(1e-5, method=method)
-    with pytest.raises(TypeError, match="mixture must be a Mixture"):
-        renyi.divergence(mixtures.replaced_in_batch(1, 10, 1.0), 2.0)
+        with pytest.raises(ValueError, match="method must be 'auto' or 'lattice' for a pair that is known by finitely many losses"):
+            accounting.epsilon([(atoms, 50)], 1e-5, method=method)
+    for curve in (renyi.mixture_curve, lambda pair: renyi.composition_curve([(pair, 2)])):
+        with pytest.raises(NoBracketError, match="a law of atoms"):
+            curve(atoms)
     with pytest.raises(ValueError, match="dataset_size must be a whole number at least 1 and at most 1e"):
         TruncatedPoissonDPSGD(1.0, 0.1, 10**11, 10, 5)
     mixture = Mixture([0.0, 2.0], [0.9, 0.1], 1.0)

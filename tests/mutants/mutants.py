@@ -94,7 +94,7 @@ DANGEROUS = [
     Mutant("total variation of one round for all", "accounting", "_total_variation", {"BinOp Mult#1": "_.right"}, _of(PROPERTIES, "test_epsilon_is_positive_where_delta_at_zero_is_larger")),
     Mutant("largest loss of one round for all", "accounting", "_is_beyond", {"BinOp Mult#2": "_.right"}, _AGREE + ("test_accounting.py",)),
     # The contour.
-    Mutant("contour: remove and add swapped", "accounting/chernoff", "Composition.__init__", {"IfExp": "-1 if _.test else 1"}, _AGREE + _PARITY),
+    Mutant("contour: remove and add swapped", "accounting/chernoff", "_families", {"IfExp#2": "-1 if _.test else 1"}, _AGREE + _PARITY),
     Mutant("contour: factor 2", "accounting/contour", "_Integral._sum_frequencies", {"BinOp Div#4": "_ / 2"}, _AGREE),
     Mutant("contour: first term counted whole", "accounting/contour", "_Integral._sum_frequencies", {"AugAssign Div": ""}, _AGREE),
     Mutant("contour: first term dropped", "accounting/contour", "_Integral._sum_frequencies", {"AugAssign Div": "self.terms[0] = 0"}, _AGREE),
@@ -119,6 +119,9 @@ DANGEROUS = [
     Mutant("pieces: the lower half in the first order", "accounting/lattice_pieces", "UnionStep.__init__", {"Constant 'add'": "'remove'"}, _HALVES),
     Mutant("pieces: tails of one piece for all", "accounting/lattice_round", "Law.__init__", {"Attribute pieces": "_[:1]"}, _of("test_pieces.py", "test_tails_of_all_pieces_count")),
     Mutant("pieces: kept with half the probability", "mixtures/disjoint_union", "_truncation", {"Call min": "0.5 * _"}, _of("test_displacing_statements.py", "test_chances_of_being_cut")),
+    Mutant("pieces: rules on panels too good", "accounting/contour_pieces", "_Panels.bounds", {"Name _GAIN": "_ + 30"}, _of("test_contour_pieces.py", "test_coarse_panels_miss_no_more_than_they_say")),
+    Mutant("pieces: phase on the ellipses forgotten", "accounting/contour_pieces", "PanelQuadrature.misses", {"IfExp#2": "misses"}, _of("test_contour_pieces.py", "test_coarse_panels_miss_no_more_than_they_say")),
+    Mutant("pieces: loss 0 decays", "accounting/contour_pieces", "PanelDecay.constants", {"Name at_zero#3": "0.0"}, _of("test_contour_pieces.py", "test_high_frequencies_are_bounded")),
     Mutant("pieces: remove alone of zeroed records", "mixtures/disjoint_union", "DisjointUnion.remove_is_larger", {"Call all": "True"}, _of("test_pieces.py", "test_directions")),
     Mutant("pieces: batches of a fixed size without displacement", "mixtures/disjoint_union", "replaced_in_batch", {"Constant 2.0#2": "1.0"}, _of("test_displacing_statements.py", "test_one_round_attains_the_folded_pair")),
     # Bins among other phases.
@@ -283,7 +286,7 @@ DANGEROUS = [
     Mutant("lognormals: upper end of epsilon not confirmed", "balls_in_bins/lognormal_sum", "_confirmed", {"Compare LtE": "True"}, _of("test_lognormal.py", "test_ends_of_epsilon_are_confirmed_by_wide_brackets")),
     # One fault for each property that the faults above may leave to others.
     Mutant("property: epsilon forgotten in the lead", "accounting/contour", "_Integral.log_bounds", {"BinOp Sub#2": "_.left"}, _of(PROPERTIES, "test_delta_falls_and_is_convex[contour]")),
-    Mutant("property: directions of the contour swapped", "accounting/chernoff", "Composition.__init__", {"IfExp": "-1 if _.test else 1"}, _of(PROPERTIES, "test_add_is_at_most_remove[contour]")),
+    Mutant("property: directions of the contour swapped", "accounting/chernoff", "_families", {"IfExp#2": "-1 if _.test else 1"}, _of(PROPERTIES, "test_add_is_at_most_remove[contour]")),
     Mutant("property: both is the smaller direction", "_base/validate", "side", {"Constant 'remove'": "'add'"}, _of(PROPERTIES, "test_both_is_the_larger_direction")),
     Mutant("property: noise multiplies", "mixtures/pair", "Mixture._set", {"BinOp Div": "_.left * min(sigma, 3.0)"}, _of(PROPERTIES, "test_more_sampling_or_less_noise_costs_more[auto]")),
     Mutant("property: rounds divide", "accounting/contour", "_Integral._choose_nodes", {"BinOp MatMult#1": "_.right.sum()"}, _AGREE),
