@@ -2,7 +2,7 @@
 
 Finished settings are kept in _build/studies/NAME/ (joblib.Memory), so that a second call with the same code goes on
 where the first one stopped; --fresh forgets them. After each section the results so far are written to dplib/lessons/studies/NAME.json, with
-settings and versions. More than one process: --jobs 2. The encoders take about 20 minutes of processor time.
+settings and versions. More than one process: --jobs 2. The encoders take about 20 minutes of processor time, scales five.
 """
 
 import argparse
@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
 import joblib  # noqa: E402
 import numpy as np  # noqa: E402
 import one_move  # noqa: E402
+import scaled_study  # noqa: E402
 import training_study  # noqa: E402
 from library_files import source_digest  # noqa: E402
 from tqdm import tqdm  # noqa: E402
@@ -205,7 +206,7 @@ ENCODERS = {
     | {"most": MOST_SAMPLES, "most_epsilons": MOST_EPSILONS},
     "seed": "0, the default of every function; the published method: the number of samples",
 }
-STUDIES = {"encoders": (ABOUT, ENCODERS, encoder_parts, encoder_task), "training": training_study.STUDY}
+STUDIES = {"encoders": (ABOUT, ENCODERS, encoder_parts, encoder_task), "scaled": scaled_study.STUDY, "training": training_study.STUDY}
 
 # ------------------------------------------------------------------------- running and writing
 
@@ -235,7 +236,7 @@ def write(name, about, settings, unfinished, tables):
 
 def remembered(name, task):
     """The task, which looks its result up where this code has found it before."""
-    code = source_digest(Path(__file__).resolve(), Path(training_study.__file__).resolve())
+    code = source_digest(*(Path(m).resolve() for m in (__file__, scaled_study.__file__, training_study.__file__)))
     return joblib.Memory(STATE / name / code, verbose=0).cache(task)
 
 

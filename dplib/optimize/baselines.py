@@ -25,7 +25,7 @@ from .._base.lazy_scipy import optimize as scipy_optimize
 from ..mechanisms import BallsInBins, PoissonDPSGD
 from ..mechanisms.calibration import calibrate
 from ..results import UpperEnd
-from . import slopes
+from . import coefficients, slopes
 
 OBJECTIVES = ("rmse", "largest_error")
 KINDS = ("exact", "certified", "estimate")
@@ -201,7 +201,7 @@ class _Request:
 
     def mode_norm(self, encoder):
         """The largest norm of a mode: that of mode 0, of which the others are shifted and cut."""
-        return float(np.linalg.norm(slopes.mode(encoder.coefficients, self.b)))
+        return float(np.linalg.norm(coefficients.mode(encoder.coefficients, self.b)))
 
     def baseline(self, encoder, bands, noise, kind, mechanism, share=0.0):
         error = noise * math.exp(slopes.log_error(encoder.coefficients, self.largest)[0])

@@ -1,7 +1,8 @@
 """Gradients for scaled encoders [N-gradI].
 
 C = diag(d) T diag(e): with M the modes of T diag(e), the Gram matrix is M diag(d)^2 M^T, and column s of A C^-1 is
-column s of A diag(e)^-1 T^-1 over d_s. Gradients have the shape (3, n): by the coefficients of T, by d, by e.
+column s of A diag(e)^-1 T^-1 over d_s. Gradients have the shape (3, n): by the coefficients of T, by d, by e. The
+interface is that of `slopes`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ import math
 import numpy as np
 
 from .. import balls_in_bins
+from . import arrays
 
 _BLOCK = 32  # columns of A C^-1 at once
-_SHARPNESS = 200  # of the smooth largest row, as for arrays
+
+
+def encoder(table):
+    return table
 
 
 def gram_slope(encoder, weights):
@@ -42,8 +47,7 @@ def log_error(encoder, largest=False, smooth=False):
         for start, block, _ in errors.blocks():
             for s in range(block.shape[1]):
                 squares[start + s :] += block[: n - start - s, s] ** 2
-        powers = (squares / squares.max()) ** (_SHARPNESS if smooth else np.inf)
-        share = powers / powers.sum() / squares
+        log_square, share = arrays.log_largest(squares, smooth)
     by_inverse, by_rows, by_columns = np.zeros(n), np.empty(n), np.zeros(n)
     for start, block, later in errors.blocks():
         weighted = block if share is None else block * errors.rows_of(share, start)
@@ -51,9 +55,7 @@ def log_error(encoder, largest=False, smooth=False):
         by_rows[place] = -np.einsum("ms,ms->s", weighted, block) / encoder.row_scale[place]
         errors.pull(start, weighted, later, by_inverse, by_columns)
     total = -float(by_rows @ encoder.row_scale)
-    if largest:
-        log_square = math.log(squares.max()) + (math.log(powers.sum()) / _SHARPNESS if smooth else 0.0)
-    else:
+    if not largest:
         log_square = math.log(total / n)
     # d(1 / c) = -(1 / c)^2 dc.
     by_coefficients = -np.convolve(by_inverse[::-1], np.convolve(inverse, inverse)[:n])[:n][::-1] / top
