@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
 
 import joblib  # noqa: E402
 import numpy as np  # noqa: E402
+import letters_study  # noqa: E402
 import one_move  # noqa: E402
 import training_study  # noqa: E402
 from library_files import source_digest  # noqa: E402
@@ -205,7 +206,11 @@ ENCODERS = {
     | {"most": MOST_SAMPLES, "most_epsilons": MOST_EPSILONS},
     "seed": "0, the default of every function; the published method: the number of samples",
 }
-STUDIES = {"encoders": (ABOUT, ENCODERS, encoder_parts, encoder_task), "training": training_study.STUDY}
+STUDIES = {
+    "encoders": (ABOUT, ENCODERS, encoder_parts, encoder_task),
+    "training": training_study.STUDY,
+    "letters": letters_study.STUDY,
+}
 
 # ------------------------------------------------------------------------- running and writing
 
@@ -235,7 +240,7 @@ def write(name, about, settings, unfinished, tables):
 
 def remembered(name, task):
     """The task, which looks its result up where this code has found it before."""
-    code = source_digest(Path(__file__).resolve(), Path(training_study.__file__).resolve())
+    code = source_digest(*(Path(module).resolve() for module in (__file__, training_study.__file__, letters_study.__file__)))
     return joblib.Memory(STATE / name / code, verbose=0).cache(task)
 
 
