@@ -48,14 +48,16 @@ ABOUT = (
 
 
 @functools.lru_cache
-def guaranteed(scheme, epsilon):
+def guaranteed(scheme, epsilon, batches=BATCHES, epochs=EPOCHS):
     """(encoder or None, certified noise multiplier, error of a prefix sum, bands)."""
-    target = {"epsilon": epsilon, "delta": CHARGED, "batches_per_epoch": BATCHES, "epochs": EPOCHS}
+    target = {"epsilon": epsilon, "delta": CHARGED, "batches_per_epoch": batches, "epochs": epochs}
     if scheme.endswith("bins"):
         if scheme.startswith("banded"):
             found = encoder_baselines.banded_balls_in_bins(**target)
         elif scheme.startswith("buffered"):
             found = optimize.optimize("buffered_linear_toeplitz", **target, buffers=BUFFERS)
+        elif scheme.startswith("scaled"):
+            found = optimize.optimize("scaled_buffered", **target, buffers=BUFFERS, scaling="both")
         else:
             found = optimize.optimize("toeplitz", **target)
         sigma = found.mechanism().certified(epsilon, CHARGED)[0].noise_multiplier
@@ -81,15 +83,15 @@ def encoder_row(scheme, epsilon):
     return place | {"noise_multiplier": sigma, "rmse": error, "coefficients": coefficients}
 
 
-def stream(scheme, records, bands, seed):
-    rounds = BATCHES * EPOCHS
+def stream(scheme, records, bands, seed, batches=BATCHES, epochs=EPOCHS):
+    rounds = batches * epochs
     if scheme.endswith("bins"):
-        return batching.balls_in_bins_stream(records, BATCHES, EPOCHS, seed=seed)
+        return batching.balls_in_bins_stream(records, batches, epochs, seed=seed)
     if scheme == "no amplification":
-        return batching.round_robin_stream(records, BATCHES, EPOCHS)
+        return batching.round_robin_stream(records, batches, epochs)
     if bands == 1:
-        return batching.poisson_stream(records, rounds, 1 / BATCHES, seed=seed)
-    return batching.cyclic_poisson_stream(records, rounds, bands, 1 / BATCHES, seed=seed)
+        return batching.poisson_stream(records, rounds, 1 / batches, seed=seed)
+    return batching.cyclic_poisson_stream(records, rounds, bands, 1 / batches, seed=seed)
 
 
 def start(seed):
@@ -116,9 +118,8 @@ def loss(params, example):
     return -jax.nn.log_softmax(logits(params, x))[label]
 
 
-def schedule(rate):
+def schedule(rate, rounds=BATCHES * EPOCHS):
     """The peak for a quarter of the rounds, then straight down to a twentieth of it."""
-    rounds = BATCHES * EPOCHS
     return rate * np.interp(np.arange(rounds), [rounds / 4, rounds - 1], [1.0, 0.05])
 
 
