@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
 
 import joblib  # noqa: E402
-import numpy as np  # noqa: E402
 import letters_study  # noqa: E402
+import numpy as np  # noqa: E402
 import one_move  # noqa: E402
 import scaled_study  # noqa: E402
 import training_study  # noqa: E402

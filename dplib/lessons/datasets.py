@@ -10,7 +10,6 @@ import numpy as np
 
 from .._base import validate as check
 
-
 _LETTERS = "ABCDEFGHIJ"
 _FONTS = (
     "DejaVuSans", "DejaVuSans-Bold", "DejaVuSans-Oblique", "DejaVuSansMono", "DejaVuSerif", "DejaVuSerif-BoldItalic", "STIXGeneral",
