@@ -14,7 +14,7 @@ from dplib import training
 from dplib.lessons import datasets
 
 EPSILONS = (1.0, 8.0)
-BATCHES, EPOCHS, SLOTS = 64, 8, 440
+BATCHES, EPOCHS, SLOTS = 64, 8, 464
 SCHEMES = (*training_study.SCHEMES, "scaled, bins")
 CHANNELS = 8, 16
 RATES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
