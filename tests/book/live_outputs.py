@@ -16,7 +16,7 @@ PERCENT = {12: 0.20, 15: 0.12, 18: 0.066, 21: 0.41, 24: 0.46}
 SAMPLED = {
     ("12_mmcc_in_depth", 28): {10: (7.1e-4, 1e-4), 16: (2.0e-5, 1e-6), 22: (1.4e-6, 1e-6)},
     ("15_monte_carlo", 5): LINES | {place: (error / math.sqrt(62), 0.1) for place, error in PERCENT.items()},
-    ("15_monte_carlo_in_depth", 29): {8: (3.8e-4, 1e-5), 17: (1.7e-4, 1e-5)},
+    ("15_monte_carlo_in_depth", 31): {8: (3.8e-4, 1e-5), 17: (1.7e-4, 1e-5)},
 }
 STANDARD_ERRORS = 5  # of the difference of two such estimates, which is normal: more happens less than once in a million
 
