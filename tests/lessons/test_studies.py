@@ -137,18 +137,10 @@ def test_load_and_find(study):
 # ------------------------------------------------------------------------- the study of scales
 
 
-@pytest.fixture(scope="module")
-def scaled_script():
-    specification = importlib.util.spec_from_file_location("scaled_study", ROOT / "tools" / "scaled_study.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-def test_the_study_of_scales(scaled_script):
+def test_the_study_of_scales(script):
     """The script's settings; scales gain in every row but of MMCC's bound for bands, by as much as other code found at the main setting."""
     study = studies.load("scaled")
-    about, settings, parts, _ = scaled_script.STUDY
+    about, settings, parts, _ = script.scaled_study.STUDY
     assert study["settings"] == json.loads(json.dumps(settings)) and study["about"] == about
     assert set(study["unfinished"]) <= {name for name, _ in parts()}
     errors = {}
@@ -162,33 +154,33 @@ def test_the_study_of_scales(scaled_script):
         "both": (None, None, 41.527, 22.774, 12.886, 7.617, 4.732),
     }
     for scales, values in expected.items():
-        for epsilon, value in zip(scaled_script.EPSILONS, values):
+        for epsilon, value in zip(script.scaled_study.EPSILONS, values):
             found = errors["balls in bins", "estimate", 16, 128, epsilon, None, scales]
             assert value is None or found == pytest.approx(value, rel=2.5e-3)
             assert 1 < errors["balls in bins", "certified", 16, 128, epsilon, None, scales] / found < 1.005
     assert errors["poisson", "certified", 16, 128, 1.0, 5, "rows"] == pytest.approx(43.27, rel=1e-3)
 
 
-def test_noise_of_scaled_bands(scaled_script):
+def test_noise_of_scaled_bands(script):
     """[M-D] One band, no scales: Poisson DP-SGD. Scales that fall: no column is longer than its slot says."""
     base = encoder_baselines.without_amplification(64, bands=4)
     rows = [1.5] * 30 + [1.0] * 34
-    mechanism = scaled_script.cyclic(base, np.array(rows), 16)
+    mechanism = script.scaled_study.cyclic(base, np.array(rows), 16)
     lengths = np.repeat(mechanism.lengths, 4)
     assert np.all(matrices.scaled(base, rows).column_norms() <= lengths * (1 + 1e-12)) and mechanism.rate == 1 / 4
-    plain = scaled_script.cyclic(matrices.identity(64), np.ones(64), 16)
+    plain = script.scaled_study.cyclic(matrices.identity(64), np.ones(64), 16)
     spent = [m.delta(1.0).upper for m in (plain, dplib.PoissonDPSGD(1.0, 1 / 16, 64))]
     assert spent[0] == pytest.approx(spent[1], rel=1e-9)
 
 
-def test_scales_for_known_batches(scaled_script):
+def test_scales_for_known_batches(script):
     """As was found by other code at 8 epochs of 8 batches: 3.4 to 3.5% less error, and no scales do better."""
     base = encoder_baselines.unamplified(epsilon=1.0, delta=1e-5, epochs=8, batches_per_epoch=8).encoder
     product = lambda rows: (
         utility.rmse(matrices.scaled(base, rows))
         * np.sqrt(np.diag(dplib.BallsInBins(matrices.scaled(base, rows), 1.0, 8, 8).gram()).max())
     )
-    rows, rng = scaled_script.known_rows(base, 8), np.random.default_rng(0)
+    rows, rng = script.scaled_study.known_rows(base, 8), np.random.default_rng(0)
     assert -0.036 < product(rows) / product(np.ones(64)) - 1 < -0.034
     for _ in range(20):
         assert product(rows * np.exp(rng.normal(0, 0.01, 64))) > product(rows) * (1 - 1e-6)
