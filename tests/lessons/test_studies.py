@@ -184,3 +184,21 @@ def test_scales_for_known_batches(script):
     assert -0.036 < product(rows) / product(np.ones(64)) - 1 < -0.034
     for _ in range(20):
         assert product(rows * np.exp(rng.normal(0, 0.01, 64))) > product(rows) * (1 - 1e-6)
+
+
+# ------------------------------------------------------------------------- the study of letters
+
+
+def test_the_study_of_letters(script):
+    """The script's settings; the rate is the one that does best on pictures held back, and no run has fewer seeds."""
+    study, letters = studies.load("letters"), script.letters_study
+    assert study["settings"] == json.loads(json.dumps(letters.SETTINGS)) and study["about"] == letters.ABOUT
+    assert not study["unfinished"]
+    for epsilon in letters.EPSILONS:
+        tuning = find(study["tuning"], epsilon=epsilon)
+        assert {(row["learning_rate"], row["scheme"]) for row in tuning} == {(r, s) for r in letters.RATES for s in letters.TUNED}
+        sums = {rate: sum(sum(row["accuracies"]) for row in tuning if row["learning_rate"] == rate) for rate in letters.RATES}
+        runs = find(study["runs"], epsilon=epsilon)
+        assert [row["scheme"] for row in runs] == [row["scheme"] for row in find(study["noise"], epsilon=epsilon)] == list(letters.SCHEMES)
+        assert {row["learning_rate"] for row in runs} == {max(sums, key=sums.get)}
+        assert {len(row["accuracies"]) for row in runs} == {letters.SEEDS}
