@@ -18,7 +18,8 @@ from ..results import Certificate, Estimate, UpperBound
 from . import CONFIDENCE, FLOOR, QUANTILE, certificate, tuple_sampler
 from .certified import certified_level
 from .lognormal_sum import log_ceiling
-from .pattern_sampler import HalfSpaceSampler, TupleSampler, log_payoff, values
+from .pattern_sampler import HalfSpaceSampler, TupleSampler, log_payoff
+from .pattern_values import values
 
 METHOD = "tuples of patterns"
 SAMPLES = 2**16  # of a certificate
@@ -34,15 +35,12 @@ _LEAST_POSITIVE = 20  # samples above 0, below which a pilot says nothing
 
 
 class Account:
-    """The dominating pair of one mechanism, in one direction: "remove" or "add".
+    """A `pattern_pair.Pair` in one direction: "remove" or "add"."""
 
-    patterns : `pattern_law.Patterns`. band : `pattern_law.Band`, in units of the noise.
-    """
-
-    def __init__(self, patterns, band, side):
-        self.patterns, self.band, self.side = patterns, band, side
-        self.longest = patterns.longest(band.squares)
-        self.values = cache(lambda size: values(patterns, band, size))
+    def __init__(self, pair, side):
+        self.pair, self.side = pair, side
+        self.longest = pair.longest
+        self.values = cache(lambda size: values(pair, size))
 
     # --- bounds without sampling -------------------------------------------------------------------------------
 
@@ -72,7 +70,7 @@ class Account:
         if self.longest == 0:
             return -math.inf, None
         best = _SIZES[self.order(lambda size: self.log_bound(size, epsilon))]
-        taking_part = math.log(self.patterns.rates().sum()) + 1e-9  # delta is at most the probability of that
+        taking_part = math.log(self.pair.patterns.rates().sum()) + 1e-9  # delta is at most the probability of that
         plain = min(0.0, taking_part, log_ceiling(self.longest, epsilon))
         return min((self.log_bound(best, epsilon), best), (plain, None), key=lambda found: found[0])
 
@@ -93,8 +91,8 @@ class Account:
 
     def sampler(self, size, epsilon):
         if self.side == "add":
-            return HalfSpaceSampler(self.patterns, self.band, epsilon)
-        return TupleSampler(self.patterns, self.band, self.values(size), epsilon)
+            return HalfSpaceSampler(self.pair, epsilon)
+        return TupleSampler(self.pair, self.values(size), epsilon)
 
     def pilot(self, size, epsilon, seed):
         """(`certificate.Plan`, the block of draws that its pilot is) for one size."""
@@ -266,7 +264,7 @@ def _check(account, plan, samples, failure_probability):
 def _draws(sampler, seed, name, samples, enough):
     """Arrays of blocks that `sampler.draw` made, joined: a fixed number, or until enough(arrays) holds."""
     block = tuple_sampler.BLOCK
-    most = samples or block * min(_MOST_BLOCKS, max(2, _MOST_ENTRIES // (block * sampler.patterns.rounds)))
+    most = samples or block * min(_MOST_BLOCKS, max(2, _MOST_ENTRIES // (block * sampler.pair.patterns.rounds)))
     blocks = []
     for index in range(-(-most // block)):
         blocks.append(sampler.draw(random_blocks.generator(seed, (_STREAM, name, sampler.size), index)))

@@ -5,13 +5,13 @@ set S (a *pattern*). With a_i column i of C in units of the noise and y_i = <a_i
 
     P = sum over S of Pr(S) N(sum_{i in S} a_i, I)  against  Q = N(0, I).
 
-Columns b or more rounds apart have to be orthogonal (at most b bands): then dP/dQ = sum over S of Pr(S) prod_{i in S} e^{y_i}, and
+Where columns b or more rounds apart are orthogonal (at most b bands), dP/dQ = sum over S of Pr(S) prod_{i in S} e^{y_i}, and
 with f(i) the part of it from round i on, given that the record is eligible in round i,
 
     f(i) = (1 - p) f(i + 1) + p e^{y_i} f(i + b),     f = 1 from the last round on.
 
 A cold start has dP/dQ = f(0). In the stationary start a record is eligible at once with probability pi0 = 1/(1 + (b - 1) p), and from
-round j on with probability p pi0 for j = 1 .. b - 1: dP/dQ = pi0 (f(0) + p (f(1) + ... + f(b - 1))).
+round j on with probability p pi0 for j = 1 .. b - 1: dP/dQ = pi0 (f(0) + p (f(1) + ... + f(b - 1))). For more bands see `pattern_pair`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from .._base import validate as check
 from .._base.lazy_scipy import linalg, special
 
-MOST_ROUNDS = 2**16
+MOST_ROUNDS, MOST_ENTRIES = 2**16, 2**24
 _UNIT = 2.0**-53
 _RAISED = 1e-12  # of the entries of the Gram matrix, relative to the norms: far above the rounding of its factor
 
@@ -56,8 +56,17 @@ class Patterns:
             paused += rates[i]
         return rates
 
+    def together(self, lags):
+        """The probability of taking part l rounds after a round in which the record took part, for l = 0 .. lags - 1."""
+        found, paused = np.zeros(lags), 0.0
+        found[0] = 1.0
+        for lag in range(1, lags):
+            paused += found[lag - 1] - (found[lag - self.b] if lag >= self.b else 0.0)
+            found[lag] = self.p * (1 - paused)
+        return found
+
     def log_ratio(self, y):
-        """log dP/dQ at exponents y, shape (draws, rounds); shape (draws,). Sums of positive terms: nothing cancels."""
+        """log dP/dQ for at most b bands, at exponents y, shape (draws, rounds); shape (draws,). Sums of positive terms: nothing cancels."""
         with np.errstate(divide="ignore"):
             stay, join, first = np.log1p(-self.p), np.log(self.p), np.log(self.waits)
         after = np.zeros((self.rounds + self.b, len(y)))
@@ -124,28 +133,22 @@ class Band:
 def columns_of(encoder, separation):
     """Inner products of the columns of C, shape (w, T) as in `Band`, at noise multiplier 1.
 
-    Raises ValueError for entries below 0, for more than MOST_ROUNDS rounds, a separation beyond the rounds, and where columns that are
-    `separation` or more rounds apart are not orthogonal. Time: O(T) a band for Toeplitz encoders and trees; T^2 rows for dense ones.
+    Raises ValueError for entries below 0, for more than MOST_ROUNDS rounds or MOST_ENTRIES bands times rounds, and for a separation
+    beyond the rounds. Time: O(T) a band for Toeplitz encoders and trees; T^2 rows for dense ones.
     """
     encoder = check.encoder(encoder)
     rounds = encoder.columns
     if rounds > MOST_ROUNDS:
         raise ValueError(f"encoder must have at most {MOST_ROUNDS} columns (rounds); got {rounds}")
-    b = check.whole("min_separation", separation, at_least=1, at_most=rounds)
+    check.whole("min_separation", separation, at_least=1, at_most=rounds)
     reach = min(rounds, getattr(encoder, "bands", getattr(encoder, "leaves", rounds)))
+    if reach * rounds > MOST_ENTRIES:
+        raise ValueError(f"encoder must have at most {MOST_ENTRIES} bands times rounds; got {reach} times {rounds}")
     diagonals = []
-    for lag in range(min(b, reach)):
+    for lag in range(reach):
         diagonal = np.zeros(rounds)
         diagonal[lag:] = encoder.gram_diagonal(lag)
         diagonals.append(diagonal)
-    for lag in range(b, reach):
-        if np.any(encoder.gram_diagonal(lag) > 0):
-            raise ValueError(
-                "encoder must have orthogonal columns at distances of min_separation or more (at most min_separation bands): no way to "
-                f"compute the likelihood ratio of more bands is known; columns {lag} rounds apart overlap, got min_separation={b!r}. "
-                "MatrixMechanism(encoder, noise_multiplier, sampling_probability) is an upper bound for any encoder, or cut the encoder "
-                "off, as in matrices.optimal_counting(rounds, bands=min_separation)"
-            )
     while len(diagonals) > 1 and not np.any(diagonals[-1]):
         diagonals.pop()
     return np.array(diagonals)

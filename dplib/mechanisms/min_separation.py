@@ -11,6 +11,7 @@ import numpy as np
 from .._base import validate as check
 from .._base.validate import Direction
 from ..balls_in_bins import pattern_account, pattern_law
+from ..balls_in_bins.pattern_pair import Pair
 from ..matrices import Encoder
 from ..results import Certificate, Estimate, NoBracketError, UpperBound, _says_adjacency
 from .matrix_mechanism import MatrixMechanism
@@ -99,7 +100,7 @@ class MinSeparation:
         """
         epsilon = check.epsilon(epsilon)
         ask = SamplingRequest(METHODS, direction, method, seed, samples, failure_probability)
-        account = self._account(ask.side)
+        account = self._account(ask.side, sampled=method != "renyi")
         if method == "renyi":
             return pattern_account.upper_delta(account, epsilon)
         if method != "certificate":
@@ -123,7 +124,7 @@ class MinSeparation:
         delta = check.delta(delta)
         ask = SamplingRequest(METHODS, direction, method, seed, samples, failure_probability)
         failure = ask.failure_for(delta)
-        account = self._account(ask.side)
+        account = self._account(ask.side, sampled=method != "renyi")
         if method == "renyi":
             return pattern_account.upper_epsilon(account, delta)
         if method != "certificate":
@@ -142,14 +143,16 @@ class MinSeparation:
         """
         return MatrixMechanism(self.encoder, self.noise_multiplier, self.sampling_probability)
 
-    def _account(self, side):
+    def _account(self, side, sampled):
         patterns = pattern_law.Patterns(
             self.encoder.columns, float(self.sampling_probability), int(self.min_separation), bool(self.warm_start)
         )
-        longest = math.sqrt(patterns.longest(self._columns[0])) / self.noise_multiplier
-        if longest > _HOPELESS:
+        pair = Pair(patterns, pattern_law.band(self._columns, self.noise_multiplier))
+        if math.sqrt(pair.longest) > _HOPELESS:
             raise NoBracketError(
                 f"noise_multiplier = {self.noise_multiplier!r} is too small for any guarantee: what a record can move has "
-                f"the norm {longest:.3g} in units of the noise"
+                f"the norm {math.sqrt(pair.longest):.3g} in units of the noise"
             )
-        return pattern_account.Account(patterns, pattern_law.band(self._columns, self.noise_multiplier), side)
+        if sampled:
+            pair.check_histories()
+        return pattern_account.Account(pair, side)

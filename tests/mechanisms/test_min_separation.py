@@ -22,7 +22,8 @@ from dplib import (
     matrices,
 )
 from dplib._base import random_blocks
-from dplib.balls_in_bins import pattern_law, pattern_sampler
+from dplib.balls_in_bins import pattern_law, pattern_sampler, pattern_tuples, pattern_values
+from dplib.balls_in_bins.pattern_pair import Pair
 
 TABLE = json.loads((Path(__file__).parents[1] / "data" / "min_separation.json").read_text(encoding="utf-8"))["values"]
 BANDED = matrices.optimal_counting(12, bands=3)
@@ -143,9 +144,9 @@ def test_value_functions_bound_the_moment_and_tuples_have_it_as_mean(rounds, p, 
         exponent = (counts @ gram @ counts - counts @ gram.diagonal()) / 2
         orders = math.factorial(size) / math.prod(math.factorial(chosen.count(one)) for one in set(chosen))
         moment += orders * math.prod(weights[list(chosen)]) * math.exp(exponent)
-    values = pattern_sampler.values(patterns, band, size)
+    values = pattern_values.values(Pair(patterns, band), size)
     assert math.log(moment) <= values.log_total
-    counts, log_ratios = pattern_sampler.draw_counts(np.random.default_rng(5), patterns, band, values, 40_000)
+    counts, log_ratios = pattern_tuples.draw_counts(np.random.default_rng(5), Pair(patterns, band), values, 40_000)
     assert log_ratios.max() <= 0
     ratios = np.exp(log_ratios)
     quotient = moment / math.exp(values.log_total)
@@ -167,10 +168,10 @@ def test_every_sampler_has_delta_as_its_mean(p, b, coefficients, warm):
         remove = mass @ np.maximum(np.exp(log_w) - math.exp(epsilon), 0)
         add = mass @ np.maximum(1 - np.exp(epsilon + log_w), 0)
         samplers = [
-            (pattern_sampler.TupleSampler(patterns, band, pattern_sampler.values(patterns, band, size), epsilon), remove)
+            (pattern_sampler.TupleSampler(Pair(patterns, band), pattern_values.values(Pair(patterns, band), size), epsilon), remove)
             for size in (1, 2, 3)
         ]
-        samplers.append((pattern_sampler.HalfSpaceSampler(patterns, band, epsilon), add))
+        samplers.append((pattern_sampler.HalfSpaceSampler(Pair(patterns, band), epsilon), add))
         for place, (sampler, truth) in enumerate(samplers):
             drawn = np.concatenate([sampler(random_blocks.generator(3, (place,), i)) for i in range(8)])
             assert 0 <= drawn.min() and drawn.max() <= 1
@@ -290,7 +291,7 @@ def test_value_functions_bound_moments_of_any_banded_encoder(seed, p, b, warm, s
     weights = np.array(list(law.values()))
     pairs = np.exp(sums @ gram @ sums.T)
     moment = np.einsum("i,j,k,ij,jk,ik", weights, weights, weights, pairs, pairs, pairs) if size == 3 else weights @ pairs @ weights
-    total = pattern_sampler.values(patterns, band, size).log_total
+    total = pattern_values.values(Pair(patterns, band), size).log_total
     assert math.log(moment) <= total
     if b == 1:
         assert total == pytest.approx(math.log(moment), abs=1e-9)
