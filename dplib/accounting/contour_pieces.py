@@ -57,7 +57,7 @@ class PiecesFamily:
     def coarse(self, c):
         """(K, K', K'') at tilt c, good to a few digits: for choosing c."""
         if c > self._coarse_reach:
-            self._coarse_reach = 4 * c if c > 1 else 2 * c
+            self._coarse_reach = 4 * c if c >= 1 else 2 * c
             panels = [_Panels(piece, _edges(piece.survey(0.0, 0.0, self._coarse_reach), 0.0, 1.0)) for piece in self.pieces]
             self._coarse = _joined(panels, self.log_at_zero)[1:3]
         base, loss = self._coarse

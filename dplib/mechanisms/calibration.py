@@ -54,7 +54,7 @@ def calibrate(
 
     For a `MatrixMechanism` it is the upper bound of epsilon at `delta` that meets `epsilon`, and with a noise multiplier
     that is smaller by 1e-3 it would not; "auto" only. Cost: about twenty times its `epsilon`. So for a `RandomAllocation`, with
-    its method "bound".
+    its method "bound", and for a `MinSeparation` with "renyi": at the noise that is found a certificate proves less than `epsilon`.
 
     For `BallsInBins` the method, and with it what is promised, is one of its own:
 
@@ -78,11 +78,6 @@ def calibrate(
     """
     epsilon, delta, direction = check.target_epsilon(epsilon), check.delta(delta), check.direction(direction)
     check.mechanism(mechanism, question="epsilon")
-    if isinstance(mechanism, MinSeparation):
-        raise TypeError(
-            "mechanism must be one whose noise can be searched for, and MinSeparation has no search yet: compare its epsilon at a few "
-            f"noise multipliers; got {mechanism!r}"
-        )
     options = {"seed": seed, "samples": samples, "failure_probability": failure_probability}
     if isinstance(mechanism, BallsInBins):
         return balls_in_bins.calibrated(mechanism, epsilon, delta, direction, method, **options)
@@ -90,10 +85,11 @@ def calibrate(
     for name, value in options.items():
         if value != (0 if name == "seed" else None):
             raise ValueError(f"{name} must be left out for a mechanism that needs no sampling; got {value!r}")
-    if isinstance(mechanism, (MatrixMechanism, RandomAllocation)):
-        if method != "auto":
+    if type(mechanism) in _BOUNDS:
+        bound = _BOUNDS[type(mechanism)]
+        if method not in ("auto", bound):
             raise ValueError(f"method must be 'auto' for a {type(mechanism).__name__}; got {method!r}")
-        return _calibrated_bound(mechanism, epsilon, delta, direction)
+        return _calibrated_bound(mechanism, epsilon, delta, direction, {"method": bound} if bound else {})
     solver = _Solver(mechanism, epsilon, delta, direction, method, _TOLERANCE)
     return solver.met_by_epsilon(solver.log_noise()[0], direction)
 
@@ -243,11 +239,13 @@ class _Solver:
 # ------------------------------------------------------- where epsilon is but an upper bound
 
 
-def _calibrated_bound(mechanism, epsilon, delta, direction):
-    """The `MatrixMechanism`, or `RandomAllocation`, with the smallest noise whose upper bound on epsilon meets the target."""
-    allocated = isinstance(mechanism, RandomAllocation)
-    norm = 1.0 if allocated else float(np.max(mechanism.encoder.column_norms()))
-    options = {"method": "bound"} if allocated else {}
+# The method of such a mechanism's `epsilon` that needs no sampling, where it has several.
+_BOUNDS = {MatrixMechanism: None, RandomAllocation: "bound", MinSeparation: "renyi"}
+
+
+def _calibrated_bound(mechanism, epsilon, delta, direction, options):
+    """The mechanism with the smallest noise whose upper bound on epsilon meets the target."""
+    norm = 1.0 if isinstance(mechanism, RandomAllocation) else float(np.max(mechanism.encoder.column_norms()))
     at = lambda x: dataclasses.replace(mechanism, noise_multiplier=UpperEnd(math.exp(x)))
 
     def excess(x):

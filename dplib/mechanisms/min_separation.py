@@ -29,12 +29,12 @@ class MinSeparation:
     """A matrix mechanism with b-min-sep batches: releases C x + z (Dong and Ganesh 2026, arXiv 2602.09338).
 
     An eligible record joins a round by its own coin of probability p; then it sits out b - 1 rounds. In the long run it is in a
-    share p / (1 + (b - 1) p) of the rounds. b = 1 is Poisson sampling; p = 1 with a warm start is balls in bins.
+    share p / (1 + (b - 1) p) of the rounds. b = 1 is Poisson sampling, as in `MatrixMechanism`; p = 1 with a warm start is balls in bins.
 
     Parameters
     ----------
-    encoder : C, made by `dplib.matrices`; entries >= 0, one column for each round, at most 65,536. Columns b or more rounds
-        apart must be orthogonal: a Toeplitz encoder has at most b bands.
+    encoder : C, made by `dplib.matrices`; entries >= 0, one column for each round, at most 65,536. Any number of bands; with
+        many more than b of them only "renyi" and `poisson()` answer (below).
     noise_multiplier : sigma > 0, standard deviation of z over the clip norm (*not* over a column norm of C).
     sampling_probability : p in [0, 1], of an eligible record in a round (not its rate in the long run).
     min_separation : b, from 1 to the number of rounds.
@@ -52,9 +52,12 @@ class MinSeparation:
                        round, not computed; in both directions
         "auto"         the estimate
 
-    Nothing exact is offered (for C = I and b = 1 `PoissonDPSGD` is, for p = 1 `BallsInBins`). `poisson()` is an upper bound by MMCC.
-    Raises ValueError or TypeError on bad input, NoBracketError at noise too small for any guarantee. Cost: proportional to
-    rounds and samples: under a second for 64 rounds, about half a minute for 1,000.
+    Nothing exact is offered (for C = I and b = 1 `PoissonDPSGD` is, for p = 1 `BallsInBins`). `poisson()` is an upper bound by MMCC,
+    which is often several times the certified epsilon, for b = 1 as well.
+    Raises ValueError or TypeError on bad input, NoBracketError at noise too small for any guarantee; ValueError for samples where a
+    record's rounds overlap in too many ways: with w > b bands the histories of w rounds, 12 for b = 4 and w = 16, times the
+    number of rounds may be at most 2^18. Cost: proportional to rounds, samples and, beyond b bands, the tuple's size and those
+    histories: under a second for 64 rounds, about half a minute for 1,000; some ten times that beyond b bands.
 
     >>> from dplib import MinSeparation, matrices
     >>> encoder = matrices.optimal_counting(32, bands=4)
@@ -138,8 +141,7 @@ class MinSeparation:
         looked at more than one band. Why: a b-min-sep record is
         in a round only where its coin of that round shows heads, so that its rounds are a part of those of Poisson sampling with the same
         coins; every inner product of what two runs of coins move grows, as no entry of C^T C is below 0, and larger inner products
-        dominate [M-K]. It loses what the pauses save: the rate is p, in place of p / (1 + (b - 1) p). It holds for
-        encoders with any number of bands; make `MatrixMechanism` directly for those.
+        dominate [M-K]. It loses what the pauses save: the rate is p, in place of p / (1 + (b - 1) p).
         """
         return MatrixMechanism(self.encoder, self.noise_multiplier, self.sampling_probability)
 

@@ -16,6 +16,8 @@ from .._base.log_space import EPS, blocks, inverse_log_sum, log_sum, log_sum_exp
 from .._base.validate import Direction
 from ..gaussian import LOG_SQRT_2PI, log_tail_difference
 
+_LARGE = 600.0  # of an exponent
+
 
 class Likelihood:
     """What a mixture pair computes at standardised places: `Mixture` holds the shifts a_j and the probabilities p_j."""
@@ -84,6 +86,8 @@ class Likelihood:
     def log_density(self, u: np.ndarray) -> np.ndarray:
         """log of the standardised density of P, without the cancellation of loss - u^2/2."""
         a, log_p = self.shifts, self.log_probabilities
+        if self._rare:
+            return np.logaddexp(log_p[0] - u * u / 2, log_p[1] - (u - a[1]) ** 2 / 2) - LOG_SQRT_2PI
         out = np.empty(len(u))
         for rows, parts in blocks(a, log_p, u):
             terms = log_p[parts, None] - (u[rows] - a[parts, None]) ** 2 / 2
@@ -168,9 +172,16 @@ class Likelihood:
         """Ends of the interval of u on which |log(P/Q)| is at most 0.3."""
         return self.inverse_log_ratio(np.array([-0.3, 0.3]))
 
+    @cached_property
+    def _rare(self):
+        """Whether there are two shifts, one of them 0, and the other one is no more likely than not."""
+        return len(self.shifts) == 2 and self.shifts[0] == 0 and self.probabilities[1] <= 0.5
+
     def _posterior(self, u, moments):
         u = np.asarray(u, float)
         a, log_p = self.shifts, self.log_probabilities
+        if self._rare:
+            return rare_parts(a[1], log_p, self.probabilities[1], u)[: 1 + moments]
         low, high = self._near_one if log_p[-1] < 0 else (math.inf, -math.inf)
         near = (u >= low) & (u <= high)
         some, far = near.any(), ~near
@@ -211,6 +222,20 @@ def variance_bound(a, log_p) -> float:
             weights = 2 * np.exp(-t * i * (i - 1) / 2)
             bound = min(bound, t * (i * i @ weights) / (1 + weights.sum()) * (1 + 1e-9))
     return float(bound)
+
+
+def rare_parts(a, log_p, p, u):
+    """(log(P/Q), posterior mean of the shift) of two shifts, 0 and a, for p <= 1/2, at all u.
+
+    log R = log1p(p expm1(a u - a^2/2)), whose argument is at least -1/2: both functions keep the relative accuracy of what they are given.
+    """
+    exponent = a * (u - a / 2)
+    value = np.log1p(p * np.expm1(np.minimum(exponent, _LARGE)))
+    large = exponent > _LARGE
+    if large.any():  # 1 + p expm1(x) is 1 + p e^x there; p may be tiny
+        product = log_p[1] + exponent[large]
+        value[large] = np.logaddexp(0.0, product)
+    return value, a * special.expit(exponent + (log_p[1] - log_p[0]))
 
 
 def near_parts(a, log_p, p, u):

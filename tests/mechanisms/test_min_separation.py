@@ -1,5 +1,6 @@
 """MinSeparation: enumeration of all patterns, reference values, special cases, certificates; each answer says what it is."""
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -95,6 +96,30 @@ def test_likelihood_ratio_rates_and_longest_pattern_against_enumeration(drawn, s
     assert patterns.longest(squares) == pytest.approx(max(squares[list(taken)].sum() for taken in law), rel=1e-12)
 
 
+@settings(max_examples=40, deadline=None)
+@given(settings_of_patterns, st.integers(1, 9), st.floats(0.1, 3), st.integers(0, 2**32 - 1))
+def test_likelihood_ratio_of_columns_that_overlap_against_enumeration(drawn, bands, spread, seed):
+    """More bands than b: the recursion over histories, the rounds of one record that overlap, and its longest pattern."""
+    patterns, rng = pattern_law.Patterns(*drawn), np.random.default_rng(seed)
+    table = np.triu(np.tril(rng.random((patterns.rounds, patterns.rounds))), 1 - bands) + np.eye(patterns.rounds)
+    band = pattern_law.band(pattern_law.columns_of(matrices.dense(table), patterns.b), 1.5)
+    pair, gram, law = Pair(patterns, band), dense(band), enumerated(patterns)
+    y = spread * rng.standard_normal((4, patterns.rounds))
+    overlaps = lambda taken: sum(gram[i, j] for i, j in itertools.combinations(taken, 2))
+    ratio = sum(weight * np.exp(y[:, list(taken)].sum(axis=1) - overlaps(taken)) for taken, weight in law.items())
+    assert np.exp(pair.log_ratio(y)) == pytest.approx(ratio, rel=1e-11)
+    assert pair.resolved(y).all()
+    longest = max(gram.diagonal()[list(taken)].sum() + 2 * overlaps(taken) for taken in law)
+    assert pair.longest >= longest * (1 - 1e-12)
+    for taken in law:
+        for place, i in enumerate(taken):
+            assert gram[i, list(taken[:place])].sum() <= pair.own[-1, i] + 1e-12
+    together = patterns.together(patterns.rounds)
+    for lag in range(1, patterns.rounds):
+        pairs = math.fsum(weight for taken, weight in law.items() if {0, lag} <= set(taken))
+        assert together[lag] * patterns.rates()[0] == pytest.approx(pairs, rel=1e-10, abs=1e-15)
+
+
 @settings(max_examples=25, deadline=None)
 @given(settings_of_patterns.filter(lambda drawn: 0 < drawn[1] < 1), st.floats(0.05, 1))
 def test_divergence_of_two_pattern_laws_against_enumeration(drawn, share):
@@ -128,6 +153,10 @@ TUPLES = [
     (4, 0.7, 3, True, [1.0, 0.5, 0.3], 1.0, 4),
     (6, 0.2, 1, True, [1.0], 0.8, 3),
     (4, 1.0, 3, True, [1.0, 0.9, 0.8], 1.5, 3),
+    (5, 0.4, 2, True, [1.0, 0.6, 0.5, 0.3], 1.2, 3),  # from here on more bands than b
+    (6, 0.4, 2, False, [1.0, 0.6, 0.5, 0.3, 0.2, 0.1], 1.2, 2),
+    (4, 0.5, 1, True, [1.0, 0.8, 0.6, 0.3], 1.0, 3),
+    (5, 1.0, 2, True, [1.0, 0.9, 0.8, 0.7], 1.5, 4),
 ]
 
 
@@ -137,16 +166,17 @@ def test_value_functions_bound_the_moment_and_tuples_have_it_as_mean(rounds, p, 
     patterns, band = made(rounds, p, b, warm, coefficients, noise)
     gram, law = dense(band), enumerated(patterns)
     sums = np.array([[float(i in taken) for i in range(rounds)] for taken in law])
-    weights = np.array(list(law.values()))
+    weights, squares = np.array(list(law.values())), np.einsum("si,ij,sj->s", sums, gram, sums)
     moment = 0.0
     for chosen in itertools.combinations_with_replacement(range(len(law)), size):
         counts = sums[list(chosen)].sum(axis=0)
-        exponent = (counts @ gram @ counts - counts @ gram.diagonal()) / 2
+        exponent = (counts @ gram @ counts - squares[list(chosen)].sum()) / 2
         orders = math.factorial(size) / math.prod(math.factorial(chosen.count(one)) for one in set(chosen))
         moment += orders * math.prod(weights[list(chosen)]) * math.exp(exponent)
     values = pattern_values.values(Pair(patterns, band), size)
     assert math.log(moment) <= values.log_total
-    counts, log_ratios = pattern_tuples.draw_counts(np.random.default_rng(5), Pair(patterns, band), values, 40_000)
+    draw = pattern_tuples.draw_tuples if Pair(patterns, band).overlap else pattern_tuples.draw_counts
+    counts, log_ratios = draw(np.random.default_rng(5), Pair(patterns, band), values, 40_000)
     assert log_ratios.max() <= 0
     ratios = np.exp(log_ratios)
     quotient = moment / math.exp(values.log_total)
@@ -155,7 +185,7 @@ def test_value_functions_bound_the_moment_and_tuples_have_it_as_mean(rounds, p, 
 
 
 @pytest.mark.parametrize("warm", [True, False])
-@pytest.mark.parametrize("p, b, coefficients", [(0.3, 2, [1.0, 0.7]), (0.6, 1, [1.0]), (1.0, 2, [1.0, 0.4])])
+@pytest.mark.parametrize("p, b, coefficients", [(0.3, 2, [1.0, 0.7]), (0.6, 1, [1.0]), (0.6, 1, [1.0, 0.7]), (1.0, 2, [1.0, 0.4])])
 def test_every_sampler_has_delta_as_its_mean(p, b, coefficients, warm):
     """All tuple sizes, and the half-space, against a fine lattice of outcomes of two rounds."""
     patterns, band = made(2, p, b, warm, coefficients, 0.9)
@@ -163,15 +193,15 @@ def test_every_sampler_has_delta_as_its_mean(p, b, coefficients, warm):
     points = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1).reshape(-1, 2)
     mass = np.exp(-(points**2).sum(axis=1) / 2)
     mass /= mass.sum()
-    log_w = patterns.log_ratio(points @ np.linalg.cholesky(dense(band)).T - band.squares / 2)
+    pair = Pair(patterns, band)
+    log_w = pair.log_ratio(points @ np.linalg.cholesky(dense(band)).T - band.squares / 2)
     for epsilon in (0.3, 1.0):
         remove = mass @ np.maximum(np.exp(log_w) - math.exp(epsilon), 0)
         add = mass @ np.maximum(1 - np.exp(epsilon + log_w), 0)
         samplers = [
-            (pattern_sampler.TupleSampler(Pair(patterns, band), pattern_values.values(Pair(patterns, band), size), epsilon), remove)
-            for size in (1, 2, 3)
+            (pattern_sampler.TupleSampler(pair, pattern_values.values(pair, size), epsilon), remove) for size in (1, 2, 3)
         ]
-        samplers.append((pattern_sampler.HalfSpaceSampler(Pair(patterns, band), epsilon), add))
+        samplers.append((pattern_sampler.HalfSpaceSampler(pair, epsilon), add))
         for place, (sampler, truth) in enumerate(samplers):
             drawn = np.concatenate([sampler(random_blocks.generator(3, (place,), i)) for i in range(8)])
             assert 0 <= drawn.min() and drawn.max() <= 1
@@ -214,10 +244,11 @@ def test_without_a_pause_it_is_poisson_sampling(direction, epsilon):
     assert abs(found.value - at.upper) < 4 * found.standard_error
 
 
-def test_certain_participation_is_balls_in_bins():
-    """p = 1, warm start, whole epochs: one of b patterns, uniformly."""
-    encoder = matrices.optimal_counting(32, bands=4)
-    ours, bins = MinSeparation(encoder, 3.0, 1.0, 4), BallsInBins(encoder, 3.0, 4, 8)
+@pytest.mark.parametrize("bands, noise", [(4, 3.0), (16, 6.0)])
+def test_certain_participation_is_balls_in_bins(bands, noise):
+    """p = 1, warm start, whole epochs: one of b patterns, uniformly; the rounds of a pattern may overlap."""
+    encoder = matrices.optimal_counting(32, bands=bands)
+    ours, bins = MinSeparation(encoder, noise, 1.0, 4), BallsInBins(encoder, noise, 4, 8)
     for direction, epsilon in (("remove", 3.0), ("add", 2.0)):
         found, known = ours.delta(epsilon, direction), bins.delta(epsilon, direction)
         assert abs(found.value - known.value) < 4 * math.hypot(found.standard_error, known.standard_error)
@@ -255,6 +286,16 @@ def test_certificates_cover_an_exact_value():
     assert min(uppers) > 0.8 * exact
 
 
+@pytest.mark.parametrize("separation", [3, 2])
+def test_noise_for_a_target_by_the_bound_without_sampling(separation):
+    draft = MinSeparation(BANDED, 1.0, 0.3, separation)
+    found = dplib.calibrate(draft, epsilon=1.0, delta=1e-5)
+    assert found.epsilon(1e-5, method="renyi").upper <= 1.0
+    less = dataclasses.replace(found, noise_multiplier=0.998 * found.noise_multiplier)
+    assert less.epsilon(1e-5, method="renyi").upper > 1.0
+    assert found.epsilon(1e-5, method="certificate", samples=2**14).upper < 1.0
+
+
 def test_remove_is_the_larger_direction():
     for epsilon in (0.5, 1.5):
         add, remove, both = (SMALL.delta(epsilon, direction) for direction in ("add", "remove", "both"))
@@ -279,11 +320,11 @@ def test_fewer_rounds_of_the_same_coins_cost_less(seed, p, b, warm):
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.floats(0.05, 1.0), st.integers(1, 4), st.booleans(), st.integers(2, 3))
-def test_value_functions_bound_moments_of_any_banded_encoder(seed, p, b, warm, size):
+@given(st.integers(0, 2**32 - 1), st.floats(0.05, 1.0), st.integers(1, 4), st.integers(1, 5), st.booleans(), st.integers(2, 3))
+def test_value_functions_bound_moments_of_any_encoder(seed, p, b, bands, warm, size):
     """V_0 >= E_Q w^k where columns differ, by enumeration; equal to it without coupling and pause."""
     rng = np.random.default_rng(seed)
-    table = np.triu(np.tril(rng.random((5, 5)) + np.eye(5)), 1 - min(b, 3))
+    table = np.triu(np.tril(rng.random((5, 5)) + np.eye(5)), 1 - bands)
     columns = pattern_law.columns_of(matrices.dense(table), b)
     patterns, band = pattern_law.Patterns(5, p, b, warm), pattern_law.band(columns, 1.3)
     gram, law = dense(band), enumerated(patterns)
@@ -293,7 +334,7 @@ def test_value_functions_bound_moments_of_any_banded_encoder(seed, p, b, warm, s
     moment = np.einsum("i,j,k,ij,jk,ik", weights, weights, weights, pairs, pairs, pairs) if size == 3 else weights @ pairs @ weights
     total = pattern_values.values(Pair(patterns, band), size).log_total
     assert math.log(moment) <= total
-    if b == 1:
+    if b == bands == 1:
         assert total == pytest.approx(math.log(moment), abs=1e-9)
 
 
@@ -307,7 +348,11 @@ def test_refusals_say_what_would_do():
         MinSeparation(matrices.identity(64), 1.0, 0.05, 1).delta(2.0, "add", "certificate")
     with pytest.raises(ValueError, match="failure_probability"):
         SMALL.epsilon(1e-5, method="certificate", failure_probability=1e-4)
-    with pytest.raises(TypeError, match="MinSeparation has no search yet"):
-        dplib.calibrate(SMALL, epsilon=1.0, delta=1e-5)
+    with pytest.raises(ValueError, match="method must be one of"):
+        dplib.calibrate(SMALL, epsilon=1.0, delta=1e-5, method="certificate")
     with pytest.raises(NoBracketError, match="too small for any guarantee"):
         MinSeparation(BANDED, 1e-3, 0.3, 3).delta(1.0)
+    wide = MinSeparation(matrices.optimal_counting(24), 12.0, 0.1, 1)
+    with pytest.raises(ValueError, match="encoder must have fewer bands.*got min_separation=1.*poisson"):
+        wide.delta(1.0)
+    assert 0 < wide.delta(1.0, method="renyi").upper < wide.poisson().delta(1.0).upper

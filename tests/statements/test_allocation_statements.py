@@ -68,23 +68,30 @@ def pausing(p, warm):
     return {(1, 0): first, (0, 1): second, (0, 0): 1 - first - second}
 
 
+def coins(p):
+    return {(1, 0): p * (1 - p), (0, 1): p * (1 - p), (1, 1): p * p, (0, 0): (1 - p) ** 2}
+
+
 @given(p=st.floats(0.05, 0.9), entry=st.floats(0.0, 1.5), sigma=st.floats(0.5, 3.0), warm=st.booleans())
 @examples(12)
 def test_a_pause_never_costs(p, entry, sigma, warm):
     """[A-27] The same coins without the pause cost at least as much, in both orders, for a random nonnegative encoder."""
     minimal = two_rounds(entry, sigma, pausing(p, warm))
-    poisson = two_rounds(entry, sigma, {(1, 0): p * (1 - p), (0, 1): p * (1 - p), (1, 1): p * p, (0, 0): (1 - p) ** 2})
+    poisson = two_rounds(entry, sigma, coins(p))
     for order in (slice(None), slice(None, None, -1)):
         assert (curve(*minimal[order], CELL) <= curve(*poisson[order], CELL) + 1e-9).all()
 
 
-@given(p=st.floats(0.05, 0.9), entry=st.floats(0.0, 1.5), sigma=st.floats(0.7, 3.0), warm=st.booleans(), epsilon=st.floats(0.0, 2.0))
-@examples(12)
-def test_tuples_of_patterns_bound_the_truth(p, entry, sigma, warm, epsilon):
-    """[A-28] The bound without sampling and the certificate lie above quadrature over two rounds, the estimate within its error."""
-    law, still = two_rounds(entry, sigma, pausing(p, warm))
+@given(
+    p=st.floats(0.05, 0.9), entry=st.floats(0.0, 1.5), sigma=st.floats(0.7, 3.0), b=st.sampled_from([1, 2]), warm=st.booleans(),
+    epsilon=st.floats(0.0, 2.0),
+)  # fmt: skip
+@examples(16)
+def test_tuples_of_patterns_bound_the_truth(p, entry, sigma, b, warm, epsilon):
+    """[A-28] The bound without sampling lies above quadrature over two rounds, the estimate within its error; with as many bands as b, and more."""
+    law, still = two_rounds(entry, sigma, pausing(p, warm) if b == 2 else coins(p))
     truth = float(np.maximum(law - math.exp(epsilon) * still, 0.0).sum() * CELL)
-    mechanism = MinSeparation(matrices.toeplitz([1.0, entry]), sigma, p, 2, warm_start=warm)
+    mechanism = MinSeparation(matrices.toeplitz([1.0, entry]), sigma, p, b, warm_start=warm)
     assert truth <= mechanism.delta(epsilon, "remove", method="renyi").upper * (1 + 1e-6) + 1e-9
     found = mechanism.delta(epsilon, "remove", method="estimate", samples=4000)
     assert abs(found.value - truth) <= 6 * found.standard_error + 1e-4 * truth + 1e-9
