@@ -184,6 +184,32 @@ def test_value_functions_bound_the_moment_and_tuples_have_it_as_mean(rounds, p, 
     assert np.all(counts.sum(axis=1) <= size * math.ceil(rounds / b))
 
 
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(0.05, 1.0), st.integers(1, 3), st.integers(1, 6), st.integers(1, 3))
+def test_no_past_leaves_more_than_the_value_functions_say(seed, p, b, bands, size):
+    """The inequality of the proof of [A-28] in each round, for the pasts of all tuples of patterns."""
+    rounds, rng = 6, np.random.default_rng(seed)
+    table = np.triu(np.tril(rng.random((rounds, rounds))), 1 - bands) + np.eye(rounds)
+    patterns = pattern_law.Patterns(rounds, p, b, warm=False)
+    band = pattern_law.band(pattern_law.columns_of(matrices.dense(table), b), rng.uniform(0.7, 2.0))
+    law, gram = pattern_values.values(Pair(patterns, band), size), dense(band)
+    width = len(band.gram)
+    for i in range(rounds):
+        slopes = [law.slopes[i, lag] for lag in range(width)] + [law.slopes[i, 0]] * b  # beyond the band: of those who pause
+        pasts = {tuple(j for j in taken if j < i) for taken in enumerated(patterns)}
+        for tuple_of_pasts in itertools.combinations_with_replacement(sorted(pasts), size):
+            free = [past for past in tuple_of_pasts if not past or i - past[-1] >= b]
+            earlier = [j for past in tuple_of_pasts for j in past]
+            weights = 0.0
+            for number in range(len(free) + 1):
+                for chosen in itertools.combinations(free, number):
+                    push = number * (gram[i, earlier].sum() + law.gains[i]) - sum(gram[i, list(past)].sum() for past in chosen)
+                    push += number * (number - 1) / 2 * gram[i, i]
+                    weights += p**number * (1 - p) ** (len(free) - number) * math.exp(push)
+            allowed = law.steps[i] + sum(slopes[i - j] for j in earlier if i - j < max(b, width))
+            assert weights == 0 or math.log(weights) <= allowed + 1e-12
+
+
 @pytest.mark.parametrize("warm", [True, False])
 @pytest.mark.parametrize("p, b, coefficients", [(0.3, 2, [1.0, 0.7]), (0.6, 1, [1.0]), (0.6, 1, [1.0, 0.7]), (1.0, 2, [1.0, 0.4])])
 def test_every_sampler_has_delta_as_its_mean(p, b, coefficients, warm):
@@ -194,14 +220,17 @@ def test_every_sampler_has_delta_as_its_mean(p, b, coefficients, warm):
     mass = np.exp(-(points**2).sum(axis=1) / 2)
     mass /= mass.sum()
     pair = Pair(patterns, band)
-    log_w = pair.log_ratio(points @ np.linalg.cholesky(dense(band)).T - band.squares / 2)
+    inner = points @ np.linalg.cholesky(dense(band)).T
+    log_w = pair.log_ratio(inner - band.squares / 2)
     for epsilon in (0.3, 1.0):
         remove = mass @ np.maximum(np.exp(log_w) - math.exp(epsilon), 0)
         add = mass @ np.maximum(1 - np.exp(epsilon + log_w), 0)
         samplers = [
             (pattern_sampler.TupleSampler(pair, pattern_values.values(pair, size), epsilon), remove) for size in (1, 2, 3)
         ]
-        samplers.append((pattern_sampler.HalfSpaceSampler(pair, epsilon), add))
+        half_space = pattern_sampler.HalfSpaceSampler(pair, epsilon)
+        assert (inner[log_w < -epsilon] @ half_space.rates).max(initial=-math.inf) < -half_space.threshold * half_space.length
+        samplers.append((half_space, add))
         for place, (sampler, truth) in enumerate(samplers):
             drawn = np.concatenate([sampler(random_blocks.generator(3, (place,), i)) for i in range(8)])
             assert 0 <= drawn.min() and drawn.max() <= 1

@@ -75,6 +75,7 @@ _TAILS = _of(BINS, "test_tail_exponents_are_exceeded_as_rarely_as_they_say")
 _ROWS = _of(BINS, "test_row_laws_dominate")
 _ROW_LAWS = (*_ROWS, "test_row_law.py")
 _MMCC = _of(BINS, "test_mmcc_of_independent_noise_is_dpsgd", "test_mmcc_is_above_what_a_line_shows")
+_PATTERNS = _of("test_min_separation.py", "test_no_past_leaves_more_than_the_value_functions_say")
 
 DANGEROUS = [
     # One round in closed form, and what every accountant builds on.
@@ -305,4 +306,9 @@ DANGEROUS = [
     Mutant("property: one batch at half the norm", "balls_in_bins/exact", "epsilon_bracket", {"Call sqrt": "_ / 2"}, _of(BINS, "test_one_batch_and_any_noise")),
     Mutant("property: MMCC at delta_1 alone", "conditional", "_Build.rows", {"ListComp": "_[:1]"}, _of(BINS, "test_mmcc_is_above_what_a_line_shows")),
     Mutant("property: the past lowers the odds", "conditional/tails", "posterior", {"BinOp Add#2": "_.left - _.right"}, _of(BINS, "test_published_bounds_are_monotone")),
+    # Records that pause.
+    Mutant("pauses: nothing of the far rounds is their own", "balls_in_bins/pattern_values", "_Pushes.__init__", {"IfExp#2": "1 - chord if size > 1 else 0.0"}, _PATTERNS),
+    Mutant("pauses: overlaps of one record forgotten", "balls_in_bins/pattern_pair", "Pair._steps", {"UnaryOp USub#3": "0 * _.operand"}, _of("test_min_separation.py", "test_likelihood_ratio_of_columns_that_overlap_against_enumeration")),
+    Mutant("pauses: a tuple's own rounds forgotten", "balls_in_bins/pattern_tuples", "_drawn_tuples", {"AugAssign Add#2": ""}, _of("test_min_separation.py", "test_value_functions_bound_the_moment_and_tuples_have_it_as_mean")),
+    Mutant("pauses: the half-space of columns that do not overlap", "balls_in_bins/pattern_sampler", "_half_space", {"AugAssign Add": ""}, _of("test_min_separation.py", "test_every_sampler_has_delta_as_its_mean")),
 ]
