@@ -88,11 +88,23 @@ def address(html):
         yield where
 
 
+@pytest.fixture(scope="module")
+def tab(chromium):
+    """One page for all tests of a file: opening a new one for each costs seconds."""
+    page = chromium.new_page(viewport=browser_checks.DESKTOP)
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def watch(tab, address):
+    return browser_checks.Watch(tab, address)
+
+
 @pytest.fixture
-def page(chromium, address):
-    """An empty page of a desktop, which must end without an error in its console or a failed request."""
-    found = chromium.new_page(viewport=browser_checks.DESKTOP)
-    watch = browser_checks.Watch(found, address)
-    yield found
+def page(tab, watch):
+    """The same at desk width, for a test that must end without an error in the console or a failed request."""
+    watch.take()
+    tab.set_viewport_size(browser_checks.DESKTOP)
+    yield tab
     assert watch.take() == []
-    found.close()

@@ -1,4 +1,4 @@
-"""No serious finding of axe-core in other modes, no keyboard trap, and the notation within one click (test_browser.py looks at every page)."""
+"""No serious finding of axe-core on a telephone, no keyboard trap, and the notation within one click (test_browser.py looks at every page)."""
 
 import accessibility_checks as accessibility
 import browser_checks as checks
@@ -7,30 +7,18 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 CHAPTER = "notebooks/05_group_privacy.html"
 KEY = ["book/intro.html", CHAPTER, "notebooks/18_which_accountant.html"]
-MODES = [("dark", checks.DESKTOP), ("light", checks.PHONE), ("dark", checks.PHONE)]
-
-
-@pytest.fixture(scope="module")
-def tab(chromium):
-    context = chromium.new_context(viewport=checks.DESKTOP)
-    yield context.new_page()
-    context.close()
 
 
 def report(problems):
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("theme, size", MODES, ids=["dark", "phone", "dark phone"])
 @pytest.mark.parametrize("name", KEY)
-def test_no_serious_finding_in_other_modes(tab, address, name, theme, size):
-    tab.set_viewport_size(checks.DESKTOP)
+def test_no_serious_finding_on_a_telephone(tab, address, name):
+    tab.set_viewport_size(checks.PHONE)
     checks.open_page(tab, f"{address}/{name}")
-    report(checks.set_theme(tab, theme))
-    tab.set_viewport_size(size)
     checks.settle(tab, 800)  # the theme looks anew which blocks scroll, and lets the keyboard reach them
     report(accessibility.axe_problems(tab))
-    report(checks.set_theme(tab, "light") if size == checks.DESKTOP else [])
 
 
 def test_formulas_have_no_serious_finding(tab, address):

@@ -10,20 +10,6 @@ PAGES = page_names()
 PARTS = ["Core", "Correlated noise", "In depth", "For reviewers", "Live", "Teach", "Reference"]
 
 
-@pytest.fixture(scope="module")
-def tab(chromium):
-    """One page for all tests at desk width: opening a new one for each costs seconds."""
-    context = chromium.new_context(viewport=checks.DESKTOP)
-    page = context.new_page()
-    yield page
-    context.close()
-
-
-@pytest.fixture(scope="module")
-def watch(tab, address):
-    return checks.Watch(tab, address)
-
-
 def report(problems):
     assert not problems, "\n".join(problems)
 

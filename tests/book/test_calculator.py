@@ -58,16 +58,17 @@ def bare(chromium):
     page.close()
 
 
+@pytest.fixture(scope="module")
+def chapter(tab, watch, address):
+    checks.open_page(tab, f"{address}/{PAGE}")
+
+
 @pytest.fixture
-def calculator(chromium, address):
-    """The page, with what a reader would see of errors."""
-    page = chromium.new_page(viewport=checks.DESKTOP)
-    watch = checks.Watch(page, address)
-    checks.open_page(page, f"{address}/{PAGE}")
+def calculator(chapter, page):
+    """The page as it was opened, with Poisson sampling chosen."""
+    page.evaluate("() => { history.replaceState(null, '', location.pathname); document.getElementById('calculator').reset() }")
     choose(page, "poisson")
-    yield page
-    assert watch.take() == []
-    page.close()
+    return page
 
 
 def settings(count):

@@ -23,13 +23,6 @@ BUTTON = "Run in this page"
 CHAPTER, EXERCISES = "notebooks/05_group_privacy.html", "notebooks/exercises/05_group_privacy.html"
 
 
-@pytest.fixture
-def tab(chromium):
-    context = chromium.new_context(viewport=checks.DESKTOP)
-    yield context.new_page()
-    context.close()
-
-
 # --- the plain build --------------------------------------------------------------------------------
 
 

@@ -76,13 +76,6 @@ def test_no_known_script_is_obsolete(html):
 # --- in a browser -----------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def tab(chromium):
-    context = chromium.new_context(viewport=browser_checks.DESKTOP)
-    yield context.new_page()
-    context.close()
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize("name", KINDS)
 def test_nothing_that_a_page_needs_is_refused(tab, html, name):
