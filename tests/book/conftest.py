@@ -3,6 +3,7 @@
 import fcntl
 
 import browser_checks
+import notebook_tools as tools
 import pytest
 import small_project
 from browser import find_chromium
@@ -92,6 +93,16 @@ def address(html):
 def tab(chromium):
     """One page for all tests of a file: opening a new one for each costs seconds."""
     page = chromium.new_page(viewport=browser_checks.DESKTOP)
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def bare(chromium):
+    """A page with the scripts that compute and draw, and nothing else."""
+    page = chromium.new_page()
+    for name in ("special", "round", "integrand", "accountant", "page", "moving", "sampling", "large_batches"):
+        page.add_script_tag(path=tools.ROOT / "book" / "_live" / f"{name}.js")
     yield page
     page.close()
 

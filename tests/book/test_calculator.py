@@ -22,7 +22,6 @@ from dplib.lessons import baselines
 from dplib.results import NoBracketError
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
-SCRIPTS = ["special.js", "round.js", "integrand.js", "accountant.js"]
 EVERY = {"poisson, swap": 2, "poisson, mixed": 4, "fixed, swap": 4}  # of the random sizes on which a scheme is compared
 PAGE = "notebooks/18_which_accountant.html"
 AGREEMENT = 1e-8  # relative: a bracket of the browser and one of the library
@@ -46,16 +45,6 @@ ASK_SCHEMES = """settings => settings.map(([sigma, B, n, T, k, delta, E]) => {
     "poisson, mixed": ends(new A.MixedDPSGD({...common, samplingProbability: B / n, steps: T, others: 1 + k % 7})),
     "fixed, swap": ends(A.replaced(fixed))};
 })"""
-
-
-@pytest.fixture(scope="module")
-def bare(chromium):
-    """A page with the accountant's scripts and nothing else."""
-    page = chromium.new_page()
-    for script in SCRIPTS:
-        page.add_script_tag(path=tools.ROOT / "book" / "_live" / script)
-    yield page
-    page.close()
 
 
 @pytest.fixture(scope="module")
@@ -535,40 +524,6 @@ def test_the_advice_on_delta(calculator):
     assert "no protection" in calculator.inner_text("#calculator-advice")
     assert calculator.get_attribute(".calculator-advice a", "href").endswith("#choosing-delta")
     assert "calculator-advice" in calculator.get_attribute("#f-delta", "aria-describedby")
-
-
-def test_the_page_answers(calculator):
-    """The example of chapter 5: nine records, 40.8010."""
-    calculator.check("input[name=unit][value=group]")
-    settle(calculator)
-    shown = result(calculator)["remove"]
-    ours = dplib.PoissonDPSGD(1, 0.01, 2000, 9).epsilon(1e-6)
-    assert shown["lower"] <= ours.upper and ours.lower <= shown["upper"]
-    assert "40.8011" in calculator.inner_text("#calculator-answer")  # rounded up: it is an upper bound
-    assert "group_size=9" in calculator.inner_text("#calculator-python")
-    exec(calculator.inner_text("#calculator-python"), {})
-
-
-def test_bad_input_is_explained_at_the_field(calculator):
-    ask(calculator, scheme="poisson", given="q", unit="group")
-    for name, value in (
-        ("sigma", "-1"),
-        ("q", "1.5"),
-        ("steps", "2.5"),
-        ("group", "0"),
-        ("delta", "x"),
-        ("delta", ""),
-    ):
-        old = calculator.input_value(f"#f-{name}")
-        fill(calculator, **{name: value})
-        message = calculator.inner_text(f"#calculator-{name}-error")
-        assert (value or "nothing") in message and "must be" in message, (name, value, message)
-        assert calculator.get_attribute(f"#f-{name}", "aria-invalid") == "true"
-        assert "cannot be used" in calculator.inner_text("#calculator-answer")
-        assert calculator.locator("#calculator-table tbody tr").count() == 0
-        fill(calculator, **{name: old})
-        assert calculator.inner_text(f"#calculator-{name}-error") == ""
-    assert "ε ≤" in calculator.inner_text("#calculator-answer")
 
 
 def test_a_refusal_is_said(calculator):

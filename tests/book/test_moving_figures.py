@@ -5,6 +5,7 @@ import re
 from itertools import product
 
 import browser_checks as checks
+import live_pages
 import notebook_tools as tools
 import numpy as np
 import pytest
@@ -197,10 +198,7 @@ def numbers(sentence):
     return [float(f"{mantissa}e{power.translate(digits) or 0}") for mantissa, power in found]
 
 
-def test_every_figure_that_moves_is_tested_and_in_a_notebook(monkeypatch):
-    monkeypatch.syspath_prepend(str(tools.ROOT / "book" / "_ext"))
-    import live_pages
-
+def test_every_figure_that_moves_is_tested_and_in_a_notebook():
     assert list(live_pages.FIGURES) == list(MOVING)
     scripts = dict.fromkeys(lesson for _, lesson in live_pages.FIGURES.values())
     texts = {name: (tools.ROOT / "book" / "_live" / name).read_text(encoding="utf-8") for name in scripts}
