@@ -3,7 +3,6 @@
 import re
 
 import browser_checks
-import html_checks
 import policy
 import pytest
 
@@ -60,17 +59,6 @@ def test_what_the_pages_need_is_known():
     assert 'data-action="print"' in text and "onclick" not in text
     assert policy.stated(text).count("'sha256-") == 2
     assert text.index("charset") < text.index("Content-Security-Policy") < text.index("<script")
-
-
-# --- the built book ---------------------------------------------------------------------------------
-
-
-def test_no_known_script_is_obsolete(html):
-    """The table of allowed scripts holds nothing that the pages do not use."""
-    used = set()
-    for path in html_checks.pages(html):
-        used |= {policy.digest(script) for script in policy.Active(path.read_text(encoding="utf-8")).inline}
-    assert set(policy.KNOWN) <= used
 
 
 # --- in a browser -----------------------------------------------------------------------------------
