@@ -188,18 +188,18 @@ def few_pages(html, tmp_path):
     return folder
 
 
-def test_a_version_is_added_once_and_without_touching_latest(few_pages, published, tmp_path):
+def test_a_version_is_added_once_and_without_touching_latest(root, few_pages, published, tmp_path):
     """For a tag on a commit that main has left behind."""
     site = tmp_path / "site"
     shutil.copy2(few_pages / "index.html", published / "latest")
     for version in ("v0.1.0", "v0.0.9"):
-        publish.assemble(few_pages, site, previous=published, version=version, keep_latest=True)
+        publish.assemble(few_pages, site, root, published, version=version, keep_latest=True)
         assert (site / "latest" / "gone.html").read_text() == "of yesterday"
         same = (site / version / "index.html").read_bytes() == (few_pages / "index.html").read_bytes()
         assert same == (version == "v0.1.0")
     assert (site / "v0.0.9" / "index.html").read_text() == "as it was"
     with pytest.raises(ValueError, match="name a version"):
-        publish.assemble(few_pages, site, previous=published, keep_latest=True)
+        publish.assemble(few_pages, site, root, published, keep_latest=True)
 
 
 def test_an_old_address_leads_to_the_new_page(root, few_pages, tmp_path, chromium):
