@@ -430,10 +430,13 @@ def random_states():
             "sigma": round(10 ** rng.uniform(0, 0.8), 3), "epsilon": round(10 ** rng.uniform(-0.3, 0.9), 3),
             "group": int(rng.integers(1, 6)), "others": int(rng.integers(1, 6)), "delta": float(f"{10 ** rng.uniform(-9, -4):.3g}"),
             "largest": int(1.2 * records * rate) + 5, "parts": int(rng.integers(1, 4)), "separation": int(rng.integers(2, 6)),
-        } | (SMALL if answers["scheme"] == "pauses" and unknown == "epsilon" else {})  # fmt: skip
+        } | SMALL.get((answers["scheme"], unknown), {})  # fmt: skip
 
 
-SMALL = {"records": 2000, "batch": 80, "steps": 60}  # where certificates are sampled
+SMALL = {  # where more rounds take the library long
+    ("pauses", "epsilon"): {"records": 2000, "batch": 80, "steps": 60},
+    ("allocation", "sigma"): {"records": 2000, "batch": 80, "steps": 25, "parts": 1},
+}
 SECOND = {  # endings whose Python prints a smaller number as well: of which questions
     "bins": ("epsilon", "sigma"), "random allocation": ("epsilon", "sigma"), "pauses": ("epsilon",), "fixed batch, swap": ("epsilon", "sigma", "steps"),
     "truncated Poisson": ("epsilon", "sigma", "steps"), "truncated Poisson, zero-out": ("epsilon", "sigma", "steps"),
