@@ -32,6 +32,8 @@ STEPS = {
             "--ignore=tests/book",
             "-m",
             "not trust",
+            "--dist",
+            "worksteal",
             "--durations=5",
             "--cov=dplib",
             "--cov-report=term-missing:skip-covered",

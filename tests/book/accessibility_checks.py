@@ -1,9 +1,11 @@
 """Accessibility of the built pages in a browser, by axe-core. Each function takes a Playwright page."""
 
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 
 # On a page of a thousand formulas axe takes minutes. They are MathJax's: the same markup everywhere, in the colour of the text.
-WITHOUT_FORMULAS = "document.querySelectorAll('mjx-container').forEach(node => node.replaceWith('x'))"
+# Of the coloured words of code, thousands too, those of the first blocks stay.
+WITHOUT_FORMULAS = """() => { document.querySelectorAll('mjx-container').forEach(node => node.replaceWith('x'));
+  [...document.querySelectorAll('pre:not(:has(a))')].slice(10).forEach(node => { node.textContent = node.textContent }) }"""
 # So it does for the contrast of thousands of lines in the same few styles: the first forty of each kind stay.
 WITHOUT_REPETITION = """() => { for (const kind of ['p', 'pre', 'tr', 'li', 'dd', 'dt', 'section'])
   [...document.querySelectorAll('article ' + kind)].slice(40).forEach(node => node.remove()) }"""
@@ -11,7 +13,9 @@ SERIOUS = ("serious", "critical")
 
 
 def _found(page, rules):
-    found = Axe().run(page, options=rules | {"resultTypes": ["violations"]}).response["violations"]
+    if not page.evaluate("() => 'axe' in window"):  # half a megabyte, once a page
+        page.evaluate(AXE_SCRIPT)
+    found = page.evaluate("rules => axe.run(rules)", rules | {"resultTypes": ["violations"]})["violations"]
     return [
         f"{item['impact']}: {item['id']}: {item['help']}: {node['html'][:120]}"
         for item in found

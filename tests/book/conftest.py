@@ -3,6 +3,7 @@
 import fcntl
 
 import browser_checks
+import notebook_tools as tools
 import pytest
 import small_project
 from browser import find_chromium
@@ -88,11 +89,33 @@ def address(html):
         yield where
 
 
+@pytest.fixture(scope="module")
+def tab(chromium):
+    """One page for all tests of a file: opening a new one for each costs seconds."""
+    page = chromium.new_page(viewport=browser_checks.DESKTOP)
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def bare(chromium):
+    """A page with the scripts that compute and draw, and nothing else."""
+    page = chromium.new_page()
+    for name in ("special", "round", "integrand", "accountant", "page", "moving", "sampling", "large_batches"):
+        page.add_script_tag(path=tools.ROOT / "book" / "_live" / f"{name}.js")
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def watch(tab, address):
+    return browser_checks.Watch(tab, address)
+
+
 @pytest.fixture
-def page(chromium, address):
-    """An empty page of a desktop, which must end without an error in its console or a failed request."""
-    found = chromium.new_page(viewport=browser_checks.DESKTOP)
-    watch = browser_checks.Watch(found, address)
-    yield found
+def page(tab, watch):
+    """The same at desk width, for a test that must end without an error in the console or a failed request."""
+    watch.take()
+    tab.set_viewport_size(browser_checks.DESKTOP)
+    yield tab
     assert watch.take() == []
-    found.close()

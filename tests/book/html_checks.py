@@ -145,8 +145,11 @@ POLICY = (
 
 
 def policy_problems(folder):
-    """Pages without that policy, with anything before it, or with code that it does not name. So nothing is loaded from elsewhere."""
-    problems = []
+    """Pages without that policy, with anything before it, or with code that it does not name, and known scripts that no page has.
+
+    So nothing is loaded from elsewhere.
+    """
+    problems, unused = [], set(policy.KNOWN)
     for path in sorted(Path(folder).rglob("*.html")):
         name, text = path.relative_to(folder), path.read_text(encoding="utf-8")
         if str(name) == "search.html":  # which alone may run WebAssembly
@@ -157,6 +160,5 @@ def policy_problems(folder):
         elif stated != policy.policy(active.inline) or re.sub(r" 'sha256-[^']+'", "", stated) != POLICY:
             problems.append(f"{name}: the policy says {stated!r}")
         problems += [f"{name}: code in an attribute: {found}" for found in [*active.handlers, *active.addresses]]
-    return problems
-
-
+        unused -= {policy.digest(script) for script in active.inline}
+    return problems + [f"a known script that no page has: {script}" for script in unused]

@@ -128,12 +128,6 @@ def execution_problems(notebook):
     return problems
 
 
-def metadata_problems(notebook):
-    """Nothing that changes from run to run is stored."""
-    clean = tools.normalise(notebook)
-    return [] if clean == notebook else ["metadata of a run are stored; store outputs with make execute"]
-
-
 def alt_text_is_real(text):
     """Whether an alternative text says something: words, not a file name."""
     text = (text or "").strip()
@@ -173,10 +167,6 @@ def image_problems(notebook):
             )
         if len(images) > 1:
             problems.append(f"{where}: {len(images)} images, which would share a caption and a name")
-    for number, cell in enumerate(tools.markdown_cells(notebook), start=1):
-        for alt, target in re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", _without_code(tools.source(cell))):
-            if not alt_text_is_real(alt):
-                problems.append(f"Markdown cell {number}: image {target} has no alternative text")
     return problems
 
 
@@ -219,17 +209,16 @@ def figure_names(notebook):
     return [each["figure"]["name"] for each in shown if "figure" in each]
 
 
-CHECKS = {
-    "bootstrap": bootstrap_problems,
-    "markdown": markdown_problems,
-    "active": active_problems,
-    "header": header_problems,
-    "assertions": assertion_problems,
-    "execution": execution_problems,
-    "outputs": tools.output_problems,
-    "metadata": metadata_problems,
-    "images": image_problems,
-}
+CHECKS = (
+    bootstrap_problems,
+    markdown_problems,
+    active_problems,
+    header_problems,
+    assertion_problems,
+    execution_problems,
+    tools.output_problems,
+    image_problems,
+)
 
 
 def tags(text):

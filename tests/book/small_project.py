@@ -40,10 +40,6 @@ The line rises from $1$ to $2$.
 
 The [first theorem](theorems.md) is in [chapter 1](../notebooks/01_first.ipynb#the-statement), and
 $a^2 \\ge 0$ holds. See {prf:ref}`thm-square`.
-
-| a wide table | with | many | columns | that | needs | more | room | than | a | telephone | has |
-|---|---|---|---|---|---|---|---|---|---|---|---|
-| one | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve |
 """
 
 THEOREMS = """\

@@ -10,24 +10,6 @@ PAGES = page_names()
 PARTS = ["Core", "Correlated noise", "In depth", "For reviewers", "Live", "Teach", "Reference"]
 
 
-@pytest.fixture(scope="module")
-def tab(chromium):
-    """One page for all tests at desk width: opening a new one for each costs seconds."""
-    context = chromium.new_context(viewport=checks.DESKTOP)
-    page = context.new_page()
-    yield page
-    context.close()
-
-
-@pytest.fixture(scope="module")
-def watch(tab, address):
-    return checks.Watch(tab, address)
-
-
-def report(problems):
-    assert not problems, "\n".join(problems)
-
-
 @pytest.mark.parametrize("name", [*PAGES, "genindex.html", "search.html"])
 def test_page(tab, watch, address, name):
     """It loads without complaint, fits on a telephone, is accessible, and its text can be read in light and in dark."""
@@ -42,51 +24,50 @@ def test_page(tab, watch, address, name):
         checks.put_theme(tab, theme)
         problems += accessibility.axe_problems(tab) if theme == "light" else []
         problems += accessibility.contrast_problems(tab)
-    report(problems)
+    assert problems == []
 
 
-def test_the_theme_is_remembered(tab, watch, address):
-    checks.open_page(tab, f"{address}/{PAGES[0]}")
-    report(checks.set_theme(tab, "dark"))
-    checks.open_page(tab, f"{address}/{PAGES[1]}")
-    assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
-    report(checks.set_theme(tab, "light"))
+def test_the_theme_is_remembered(page, address):
+    checks.open_page(page, f"{address}/{PAGES[0]}")
+    assert checks.set_theme(page, "dark") == []
+    checks.open_page(page, f"{address}/{PAGES[1]}")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert checks.set_theme(page, "light") == []
 
 
 @pytest.mark.parametrize("name", [PAGES[0], PAGES[-1], next(name for name in PAGES if "notebooks/" in name)])
-def test_keyboard(tab, watch, address, name):
-    tab.set_viewport_size(checks.DESKTOP)
-    checks.open_page(tab, f"{address}/{name}")
-    report(checks.keyboard_problems(tab))
+def test_keyboard(page, address, name):
+    checks.open_page(page, f"{address}/{name}")
+    assert checks.keyboard_problems(page) == []
 
 
 @pytest.mark.parametrize("width", [checks.DESKTOP, checks.PHONE], ids=["desk", "phone"])
-def test_menu(tab, watch, address, width):
-    tab.set_viewport_size(width)
-    checks.open_page(tab, f"{address}/{PAGES[1]}")
-    report(checks.menu_problems(tab, width))
+def test_menu(page, address, width):
+    page.set_viewport_size(width)
+    checks.open_page(page, f"{address}/{PAGES[1]}")
+    assert checks.menu_problems(page, width) == []
 
 
 @pytest.mark.parametrize("width", [1440, 1024])
-def test_list_of_pages_is_in_parts(tab, watch, address, width):
+def test_list_of_pages_is_in_parts(page, address, width):
     """The part of the page is open and the page in view, the others fold; buttons carry words where there is room."""
-    tab.set_viewport_size({"width": width, "height": 800})
+    page.set_viewport_size({"width": width, "height": 800})
     for name in ("notebooks/19_common_mistakes.html", "notebooks/17_training.html", "book/how_to_cite.html"):
-        checks.open_page(tab, f"{address}/{name}")
-        assert tab.locator(".bd-links summary").all_inner_texts() == PARTS
-        assert tab.locator(".bd-links details[open]").count() == 1
-        box = tab.locator(".bd-links a.current").last.bounding_box()
+        checks.open_page(page, f"{address}/{name}")
+        assert page.locator(".bd-links summary").all_inner_texts() == PARTS
+        assert page.locator(".bd-links details[open]").count() == 1
+        box = page.locator(".bd-links a.current").last.bounding_box()
         assert box and 0 <= box["y"] < 800, (name, box)
-    part = tab.locator(".bd-links details", has_text="Core")
+    part = page.locator(".bd-links details", has_text="Core")
     part.locator("summary").click()
     part.get_by_text("5. Group privacy of DP-SGD").wait_for(state="visible")
-    words = tab.locator(".article-header-buttons > .btn .btn__text-container").first
+    words = page.locator(".article-header-buttons > .btn .btn__text-container").first
     assert words.text_content() == "Notation" and (words.bounding_box()["width"] > 20) == (width == 1440)
     shown = "node => getComputedStyle(node, '::after').display !== 'none' && getComputedStyle(node, '::after').content"
-    download = tab.locator(".dropdown-download-buttons > button").evaluate(shown)
+    download = page.locator(".dropdown-download-buttons > button").evaluate(shown)
     assert download == ('"Download"' if width == 1440 else False)
-    checks.open_page(tab, f"{address}/{PAGES[0]}")
-    assert tab.locator(".bd-links details[open] summary").all_inner_texts() == PARTS[:1]
+    checks.open_page(page, f"{address}/{PAGES[0]}")
+    assert page.locator(".bd-links details[open] summary").all_inner_texts() == PARTS[:1]
 
 
 BEYOND = """() => [...document.querySelectorAll('.record *:not(mjx-assistive-mml, mjx-assistive-mml *)')].filter(node => {
@@ -105,43 +86,39 @@ BEYOND = """() => [...document.querySelectorAll('.record *:not(mjx-assistive-mml
         ("peers", 100, "verdict", "too small", "Opacus"),
     ],
 )
-def test_records_can_be_filtered(tab, watch, address, name, entries, kind, value, words):
+def test_records_can_be_filtered(page, address, name, entries, kind, value, words):
     """Statement or verdict first, the evidence folded; on a telephone nothing lies beyond the screen, folded or not."""
-    watch.take()
-    tab.set_viewport_size(checks.PHONE)
-    checks.open_page(tab, f"{address}/book/{name}.html")
-    tab.evaluate("() => document.querySelectorAll('.record details').forEach(part => { part.open = true })")
-    checks.settle(tab, 400)
-    report(tab.evaluate(BEYOND))
-    everything, seen = tab.locator(".record"), tab.locator(".record:visible")
+    page.set_viewport_size(checks.PHONE)
+    checks.open_page(page, f"{address}/book/{name}.html")
+    page.evaluate("() => document.querySelectorAll('.record details').forEach(part => { part.open = true })")
+    checks.settle(page, 400)
+    assert page.evaluate(BEYOND) == []
+    everything, seen = page.locator(".record"), page.locator(".record:visible")
     assert seen.count() == everything.count() >= entries
-    tab.select_option(f".records-filter [aria-label={kind}]", value)
+    page.select_option(f".records-filter [aria-label={kind}]", value)
     chosen = seen.count()
     assert 0 < chosen < everything.count()
-    tab.fill("#records-words", words)
+    page.fill("#records-words", words)
     assert 0 < seen.count() <= chosen
-    assert tab.inner_text(".records-filter [role=status]") == f"{seen.count()} of {everything.count()}"
+    assert page.inner_text(".records-filter [role=status]") == f"{seen.count()} of {everything.count()}"
     if name == "theorems":  # the boxes with the full statements follow
-        assert tab.locator("div.proof:visible").count() == tab.locator(".record:visible td:first-child a").count()
-    for record in seen.all():
-        assert value in record.get_attribute(f"data-{kind}").split("|")
-    tab.fill("#records-words", "qqqzzz")
-    assert seen.count() == 0 and tab.locator("table.records:visible").count() == 0
-    report(watch.take())
+        assert page.locator("div.proof:visible").count() == page.locator(".record:visible td:first-child a").count()
+    kinds = seen.evaluate_all("(all, kind) => all.map(record => record.dataset[kind].split('|'))", kind)
+    assert all(value in each for each in kinds)
+    page.fill("#records-words", "qqqzzz")
+    assert seen.count() == 0 and page.locator("table.records:visible").count() == 0
 
 
-def test_search_opens_by_keyboard(tab, watch, address):
-    tab.set_viewport_size(checks.DESKTOP)
-    checks.open_page(tab, f"{address}/{PAGES[0]}")
-    tab.keyboard.press("Control+k")
-    tab.wait_for_selector("#search-input:visible", timeout=120_000)
-    tab.keyboard.type("group privacy")
-    tab.keyboard.press("Enter")
-    tab.wait_for_url("**/search.html?q=*", timeout=120_000)
-    tab.wait_for_selector("#search-results ul.search li a", timeout=120_000)
+def test_search_opens_by_keyboard(page, address):
+    checks.open_page(page, f"{address}/{PAGES[0]}")
+    page.keyboard.press("Control+k")
+    page.wait_for_selector("#search-input:visible", timeout=120_000)
+    page.keyboard.type("group privacy")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=*", timeout=120_000)
+    page.wait_for_selector("#search-results ul.search li a", timeout=120_000)
 
 
-def test_start_page_leads_to_the_book(tab, watch, address):
-    tab.goto(f"{address}/index.html")
-    tab.wait_for_url(f"**/{PAGES[0]}", timeout=120_000)
-    watch.take()
+def test_start_page_leads_to_the_book(page, address):
+    page.goto(f"{address}/index.html")
+    page.wait_for_url(f"**/{PAGES[0]}", timeout=120_000)

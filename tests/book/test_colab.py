@@ -71,24 +71,23 @@ def shortest():
     return min(tools.chapters(), key=lambda path: notebook_checks.run_time_budget(tools.read(path)) or 1e9)
 
 
-def test_a_lone_notebook_installs_the_library_and_runs(remote, bare_environment, tmp_path):
-    (tmp_path / "home").mkdir()
-    environment = circumstances(remote, tmp_path / "home")
-    before = subprocess.run(
-        [bare_environment, "-c", "import dplib"], env=environment, capture_output=True, cwd=tmp_path
-    )
-    assert before.returncode != 0, "dplib is there before the notebook ran"
-
-    notebook = tmp_path / "empty folder" / shortest().name
+def executed(path, python, environment, tmp_path):
+    """A copy of a notebook after it ran alone in an empty folder."""
+    notebook = tmp_path / "empty folder" / path.name
     notebook.parent.mkdir()
-    shutil.copy2(shortest(), notebook)
+    shutil.copy2(path, notebook)
     (tmp_path / "execute.py").write_text(matrix.EXECUTE)
-    run(bare_environment, tmp_path / "execute.py", notebook, env=environment, cwd=notebook.parent)
+    run(python, tmp_path / "execute.py", notebook, env=environment, cwd=notebook.parent)
+    return tools.read(notebook)
 
+
+def test_a_lone_notebook_installs_the_library_and_runs(remote, bare_environment, tmp_path):
+    environment = circumstances(remote, tmp_path)
+    before = subprocess.run([bare_environment, "-c", "import dplib"], env=environment, capture_output=True, cwd=tmp_path)
+    assert before.returncode != 0, "dplib is there before the notebook ran"
+    ran, stored = executed(shortest(), bare_environment, environment, tmp_path), tools.read(shortest())
     where = run(bare_environment, "-c", "import dplib; print(dplib.__file__)", env=environment, cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(bare_environment.parent.parent), where
-
-    ran, stored = tools.read(notebook), tools.read(shortest())
     for mine, theirs in zip(tools.code_cells(ran), tools.code_cells(stored), strict=True):
         texts = ["".join(map(tools.output_text, cell["outputs"])) for cell in (mine, theirs)]
         assert texts[0] == texts[1], tools.source(mine)
@@ -96,14 +95,8 @@ def test_a_lone_notebook_installs_the_library_and_runs(remote, bare_environment,
 
 def test_a_lone_exercise_notebook_runs_as_handed_out(remote, bare_environment, tmp_path):
     """Stubs raise nothing, and the checks work with what the package carries."""
-    (tmp_path / "home").mkdir()
-    notebook = tmp_path / "empty folder" / tools.exercises()[0].name
-    notebook.parent.mkdir()
-    shutil.copy2(tools.exercises()[0], notebook)
-    (tmp_path / "execute.py").write_text(matrix.EXECUTE)
-    environment = circumstances(remote, tmp_path / "home")
-    run(bare_environment, tmp_path / "execute.py", notebook, env=environment, cwd=notebook.parent)
-    cells = [cell for cell in tools.code_cells(tools.read(notebook)) if "course.check(" in tools.source(cell)]
+    ran = executed(tools.exercises()[0], bare_environment, circumstances(remote, tmp_path), tmp_path)
+    cells = [cell for cell in tools.code_cells(ran) if "course.check(" in tools.source(cell)]
     assert len(cells) >= 4
     for cell in cells:
         assert ": not yet. " in "".join(map(tools.output_text, cell["outputs"])), tools.source(cell)
@@ -111,11 +104,10 @@ def test_a_lone_exercise_notebook_runs_as_handed_out(remote, bare_environment, t
 
 def test_a_wheel_beside_the_notebook_comes_first(tmp_path):
     """No repository can be reached; the wheel is the one that the site has beside the notebooks."""
-    (tmp_path / "home").mkdir()
     run(sys.executable, "-m", "venv", "--system-site-packages", tmp_path / "venv")  # what is installed here stays importable
     python = tmp_path / "venv" / "bin" / "python"
     assert add_wheel(tools.ROOT, tmp_path) == []
-    environment = circumstances("nowhere", tmp_path / "home")
+    environment = circumstances("nowhere", tmp_path)
     # Without the finder of the outer environment's checkout dplib is not there.
     text = "import sys, importlib.util as u; sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f)]\n"
     (tmp_path / "cell.py").write_text(text + bootstrap_source() + "\nimport dplib; print(dplib.__file__)\n", encoding="utf-8")

@@ -1,6 +1,5 @@
 """`make execute`: runs what is stale and nothing else, stores the same bytes."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -99,43 +98,26 @@ def test_a_notebook_with_workers_depends_on_the_whole_library(project):
     assert tuple(stale(project).values()) == BOTH
 
 
-def test_another_copy_of_the_library_is_told(project):
-    other = "import sys; sys.modules['dplib.x'] = sys.modules['json']\\n"
-    edit(project / "notebooks" / "01_first.ipynb", "assert area(3)", other + "assert area(3)")
-    done = execute(project)
-    assert done.returncode == 1 and "loads another copy of the library" in done.stdout
+@pytest.mark.parametrize(
+    "old, new, reason",
+    [
+        ("area(3) == 9", "area(3) == 9.0", "code or outputs changed"),
+        ('"9\\n"', '"10\\n"', "code or outputs changed"),  # an output that is stored by hand
+        ("One sentence.", "Another sentence.", None),
+    ],
+)
+def test_a_changed_notebook_is_stale_unless_its_text_alone_changed(project, old, new, reason):
+    edit(project / "notebooks" / "01_first.ipynb", old, new)
+    assert stale(project) == {"01_first.ipynb": reason, "02_second.ipynb": None}
+    assert execute(project, "--check").returncode == (reason is not None)
 
 
-def test_a_changed_cell_makes_its_notebook_stale(project):
-    edit(project / "notebooks" / "01_first.ipynb", "area(3) == 9", "area(3) == 9.0")
-    assert stale(project) == {"01_first.ipynb": "code or outputs changed", "02_second.ipynb": None}
-    assert execute(project, "--check").returncode == 1
-
-
-def test_an_output_that_is_stored_by_hand_makes_its_notebook_stale(project):
-    edit(project / "notebooks" / "01_first.ipynb", '"9\\n"', '"10\\n"')
-    assert stale(project) == {"01_first.ipynb": "code or outputs changed", "02_second.ipynb": None}
-
-
-def test_changed_text_leaves_a_notebook_current(project):
-    edit(project / "notebooks" / "01_first.ipynb", "One sentence.", "Another sentence.")
-    assert set(stale(project).values()) == {None}
-
-
-def test_only_what_is_stale_runs(project):
-    before = (project / "notebooks" / "02_second.ipynb").read_bytes()
-    edit(project / "notebooks" / "01_first.ipynb", "print(area(3))", "print(area(4))")
-    done = execute(project)
-    assert done.returncode == 0, done.stdout
-    assert "1 stored, 0 failed" in done.stdout
-    assert (project / "notebooks" / "02_second.ipynb").read_bytes() == before
-    first = tools.read(project / "notebooks" / "01_first.ipynb")
-    assert any(
-        tools.output_text(output) == "16\n" for cell in tools.code_cells(first) for output in cell["outputs"]
-    )
-
-
-def test_a_second_run_writes_the_same_bytes(project):
+def test_a_second_run_writes_the_same_bytes(project, tmp_path, monkeypatch):
+    """A start-up file of the user changes nothing."""
+    startup = tmp_path / "home" / ".ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "00.py").write_text("print('hello from the start-up file')\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     files = [*tools.notebooks(project), stamps.file(project)]
     before = {path.name: path.read_bytes() for path in files}
     done = execute(project, "--force")
@@ -143,25 +125,35 @@ def test_a_second_run_writes_the_same_bytes(project):
     assert {path.name: path.read_bytes() for path in files} == before
 
 
-@pytest.mark.parametrize(
-    "body, message",
-    [
-        ("assert area(3) == 10", "AssertionError"),
-        ("import warnings; warnings.warn('old'); assert area(3) == 9", "writes to stderr"),
-        ("import os; os._exit(1)", "the kernel died"),
-    ],
-)
-def test_what_may_not_be_stored_is_not_written(project, body, message):
-    path = project / "notebooks" / "01_first.ipynb"
-    notebook = tools.read(path)
-    notebook["cells"][4]["source"] = body
-    tools.write(notebook, path)
-    before = path.read_bytes()
+FAULTS = {
+    "03_raises": ("assert area(3) == 10", "AssertionError"),
+    "04_warns": ("import warnings; warnings.warn('old')", "writes to stderr"),
+    "05_dies": ("import os; os._exit(1)", "the kernel died"),
+    "06_foreign": ("import sys; sys.modules['dplib.x'] = sys.modules['json']", "loads another copy of the library"),
+    "07_edited": (
+        "import pathlib; path = pathlib.Path('07_edited.ipynb'); _ = path.write_text(path.read_text().replace('One sentence.', 'Edited.'))",
+        "the file changed while it ran",
+    ),
+}
+
+
+def test_what_may_not_be_stored_is_not_written_and_stops_no_other(project):
+    """A notebook for each fault, one that is merely stale, and one that is current."""
+    folder = project / "notebooks"
+    for name, (body, _) in FAULTS.items():
+        notebook = tools.read(folder / "01_first.ipynb")
+        notebook["cells"][4]["source"] = body
+        tools.write(notebook, folder / f"{name}.ipynb")
+    edit(folder / "02_second.ipynb", "print(area(2))", "print(area(5))")
+    before = {path.stem: path.read_bytes() for path in tools.notebooks(project)}
+    before["07_edited"] = before["07_edited"].replace(b"One sentence.", b"Edited.")
     done = execute(project)
-    assert done.returncode == 1
-    assert message in done.stdout
-    assert "0 stored, 1 failed" in done.stdout
-    assert path.read_bytes() == before
+    assert done.returncode == 1 and "1 stored, 5 failed" in done.stdout, done.stdout
+    told = dict(part.split(".ipynb: ", 1) for part in done.stdout.split("execute: ") if ".ipynb: " in part)
+    assert all(message in told[name] for name, (_, message) in FAULTS.items()), told
+    after = {path.stem: path.read_bytes() for path in tools.notebooks(project)}
+    assert [name for name in after if after[name] != before[name]] == ["02_second"]
+    assert stale(project)["02_second.ipynb"] is None and b"25\\n" in after["02_second"]
 
 
 @pytest.mark.parametrize("text, message", [("/tmp/secret", "a path of the machine"), ("done in 1.25 s", "a timing"), ("Thing at 0x7f4f663dde60", "a memory address")])
@@ -169,44 +161,3 @@ def test_what_an_output_may_not_hold(text, message):
     output = nbformat.v4.new_output("stream", name="stdout", text=f"{text}\n")
     [problem] = tools.output_problems({"cells": [nbformat.v4.new_code_cell("x", outputs=[output])]})
     assert message in problem
-
-
-def test_one_failure_does_not_stop_the_others(project):
-    edit(project / "notebooks" / "01_first.ipynb", "area(3) == 9", "area(3) == 10")
-    edit(project / "notebooks" / "02_second.ipynb", "print(area(2))", "print(area(5))")
-    done = execute(project)
-    assert done.returncode == 1
-    assert "1 stored, 1 failed" in done.stdout
-    assert stale(project) == {"01_first.ipynb": "code or outputs changed", "02_second.ipynb": None}
-
-
-def test_a_notebook_edited_while_it_runs_is_not_overwritten(project):
-    path = project / "notebooks" / "01_first.ipynb"
-    notebook = tools.read(path)
-    notebook["cells"][4]["source"] = (
-        "import pathlib\n"
-        "path = pathlib.Path('01_first.ipynb')\n"
-        "_ = path.write_text(path.read_text().replace('One sentence.', 'Edited.'))\n"
-        "assert area(3) == 9"
-    )
-    tools.write(notebook, path)
-    done = execute(project)
-    assert done.returncode == 1 and "the file changed while it ran" in done.stdout
-    assert "Edited." in path.read_text()
-
-
-def test_the_kernel_ignores_personal_settings(project, tmp_path):
-    """A start-up file of the user must not change what is stored."""
-    startup = tmp_path / "home" / ".ipython" / "profile_default" / "startup"
-    startup.mkdir(parents=True)
-    (startup / "00.py").write_text("print('hello from the start-up file')\n")
-    before = (project / "notebooks" / "01_first.ipynb").read_bytes()
-    done = subprocess.run(
-        [*EXECUTE, "--root", str(project), "--force", str(project / "notebooks" / "01_first.ipynb")],
-        env=os.environ | {"HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout
-    assert (project / "notebooks" / "01_first.ipynb").read_bytes() == before

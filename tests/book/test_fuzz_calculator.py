@@ -12,6 +12,7 @@ import math
 import re
 from pathlib import Path
 
+import live_pages
 import notebook_tools as tools
 import pytest
 from hypothesis import given
@@ -57,27 +58,17 @@ ASK = """async (cases) => {
 }"""
 
 
-def page_of(folder, names):
-    """The form and its scripts of these names, in a file of their own."""
-    live = tools.ROOT / "book" / "_live"
-    watch = '<script>window.thrown = []; addEventListener("error", (event) => window.thrown.push(event.message));</script>'
-    for name in names:
-        (folder / name).write_bytes((live / name).read_bytes())
-    scripts = "".join(f'<script src="{name}"></script>' for name in names)
-    html = (live / "calculator.html").read_text(encoding="utf-8")
-    (folder / "page.html").write_text(f'<!doctype html><meta charset="utf-8">{watch}\n{html}{scripts}', encoding="utf-8")
-
-
 @pytest.fixture(scope="module")
 def page(chromium, tmp_path_factory):
-    """The form and the scripts of the page, in a folder of their own."""
-    folder = tmp_path_factory.mktemp("calculator")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(tools.ROOT / "book" / "_ext"))
-        import live_pages
-    page_of(folder, live_pages.FORMS["calculator"])
+    """The form and the scripts of the page, and nothing else."""
+    live = tools.ROOT / "book" / "_live"
+    watch = '<script>window.thrown = []; addEventListener("error", (event) => window.thrown.push(event.message));</script>'
+    scripts = "".join(f'<script src="{(live / name).as_uri()}"></script>' for name in live_pages.FORMS["calculator"])
+    form = (live / "calculator.html").read_text(encoding="utf-8")
+    file = tmp_path_factory.mktemp("calculator") / "page.html"
+    file.write_text(f'<!doctype html><meta charset="utf-8">{watch}\n{form}{scripts}', encoding="utf-8")
     page = chromium.new_page()
-    page.goto((folder / "page.html").as_uri())
+    page.goto(file.as_uri())
     yield page
     page.close()
 

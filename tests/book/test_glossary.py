@@ -49,18 +49,12 @@ def test_first_uses_are_linked(html):
     assert not problems, "\n".join(problems)
 
 
-def title_problems(links):
-    """Definitions that browsers show on hover: words, no markup; links is a list of (anchor, title)."""
-    bad = [anchor for anchor, title in links if title is not None and set(title) & set("\\$^_{}`")]
-    shown = [title for _, title in links if title is not None and len(title.split()) > 5]
-    return bad + ([] if len(shown) >= 0.9 * len(links) else ["fewer than nine of ten links have a title"])
-
-
 def test_definitions_are_shown_on_hover(html):
-    links = [pair for pairs in glossary_links(html).values() for pair in pairs]
-    assert len(links) > 200 and title_problems(links) == []
-    assert title_problems([("term-a", r"the number $\delta$ of a pair of laws")]) == ["term-a"]
-    assert title_problems([("term-a", None)]) == ["fewer than nine of ten links have a title"]
+    """Words, no markup."""
+    titles = [title for pairs in glossary_links(html).values() for _, title in pairs]
+    shown = [title for title in titles if title is not None]
+    assert len(titles) > 200 and [title for title in shown if set(title) & set("\\$^_{}`")] == []
+    assert sum(len(title.split()) > 5 for title in shown) >= 0.9 * len(titles)
 
 
 def test_terms_are_in_alphabetical_order(html):

@@ -1,7 +1,6 @@
 """The live pages on sampling schemes and on large batches, in a browser."""
 
 import browser_checks as checks
-import notebook_tools as tools
 import numpy as np
 import pytest
 
@@ -9,15 +8,6 @@ from dplib.calibration import effective_noise
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 RECORDS, B, E = 30, 6, 5
-
-
-@pytest.fixture(scope="module")
-def bare(chromium):
-    page = chromium.new_page()
-    for script in ("special.js", "round.js", "integrand.js", "accountant.js", "page.js", "moving.js", "sampling.js", "large_batches.js"):
-        page.add_script_tag(path=tools.ROOT / "book" / "_live" / script)
-    yield page
-    page.close()
 
 
 def drawn(page, scheme, seeds=40, records=RECORDS, b=B, epochs=E):

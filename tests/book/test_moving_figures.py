@@ -5,6 +5,7 @@ import re
 from itertools import product
 
 import browser_checks as checks
+import live_pages
 import notebook_tools as tools
 import numpy as np
 import pytest
@@ -197,10 +198,7 @@ def numbers(sentence):
     return [float(f"{mantissa}e{power.translate(digits) or 0}") for mantissa, power in found]
 
 
-def test_every_figure_that_moves_is_tested_and_in_a_notebook(monkeypatch):
-    monkeypatch.syspath_prepend(str(tools.ROOT / "book" / "_ext"))
-    import live_pages
-
+def test_every_figure_that_moves_is_tested_and_in_a_notebook():
     assert list(live_pages.FIGURES) == list(MOVING)
     scripts = dict.fromkeys(lesson for _, lesson in live_pages.FIGURES.values())
     texts = {name: (tools.ROOT / "book" / "_live" / name).read_text(encoding="utf-8") for name in scripts}
@@ -234,18 +232,16 @@ def test_a_figure_moves(page, address, figure):
     page.emulate_media(media="print")
     assert image.is_visible() and not drawing.is_visible() and not where.locator("input").first.is_visible()
     page.emulate_media(media="screen")
+    if figure != "fig-2-losses":  # with many rounds its number reaches beyond the edge
+        fits_a_small_phone(page, drawing)
     where.get_by_role("button").click()
     assert image.is_visible() and not drawing.is_visible() and says.inner_text() == first
 
 
-@pytest.mark.parametrize("figure", [name for name in MOVING if 6 <= int(MOVING[name][0][:2]) <= 17 or name == "fig-22-noise"])
-def test_a_moved_figure_fits_a_small_phone(page, address, figure):
+def fits_a_small_phone(page, drawing):
     """360 pixels wide, in both themes: nothing runs out of the page, curves and words are seen on the ground."""
     page.set_viewport_size({"width": 360, "height": 740})
-    checks.open_page(page, f"{address}/notebooks/{MOVING[figure][0]}.html")
-    page.locator(f"#{figure} input").last.press("ArrowLeft")
-    drawing = page.locator(f"#{figure} > svg")
-    drawing.wait_for(state="visible")
+    checks.settle(page)
     assert checks.overflow_problems(page) == []
     assert drawing.bounding_box()["width"] <= 360
     outside = """node => [...node.querySelectorAll('text')].filter(text => {

@@ -2,22 +2,17 @@
 
 import itertools
 import json
-import sys
-from pathlib import Path
 
 import mpmath
 import numpy as np
+import peers
+import peers_page
 import pytest
+import schuchardt_kalinin_answers
+from notebook_tools import ROOT
+from questions import LIBRARIES, QUESTIONS
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import peers  # noqa: E402
-import peers_page  # noqa: E402
-import schuchardt_kalinin_answers  # noqa: E402
-from questions import LIBRARIES, QUESTIONS  # noqa: E402
-
-from dplib import PoissonDPSGD  # noqa: E402
+from dplib import PoissonDPSGD
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import re
 
 import browser_checks
-import html_checks
 import policy
 import pytest
 
@@ -62,25 +61,7 @@ def test_what_the_pages_need_is_known():
     assert text.index("charset") < text.index("Content-Security-Policy") < text.index("<script")
 
 
-# --- the built book ---------------------------------------------------------------------------------
-
-
-def test_no_known_script_is_obsolete(html):
-    """The table of allowed scripts holds nothing that the pages do not use."""
-    used = set()
-    for path in html_checks.pages(html):
-        used |= {policy.digest(script) for script in policy.Active(path.read_text(encoding="utf-8")).inline}
-    assert set(policy.KNOWN) <= used
-
-
 # --- in a browser -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def tab(chromium):
-    context = chromium.new_context(viewport=browser_checks.DESKTOP)
-    yield context.new_page()
-    context.close()
 
 
 @pytest.mark.browser

@@ -72,23 +72,6 @@ def test_published_versions_are_kept_and_the_old_latest_is_not(site):
     assert all((site / where).is_file() for where in listed)
 
 
-def test_a_published_version_is_not_built_again(html, published, tmp_path):
-    publish.assemble(html, tmp_path / "site", previous=published, version="v0.0.9")
-    assert (tmp_path / "site" / "v0.0.9" / "index.html").read_text() == "as it was"
-
-
-def test_a_version_can_be_added_without_touching_latest(html, published, tmp_path):
-    """For a tag on a commit that main has left behind."""
-    (published / "latest" / "index.html").write_text(
-        (html / "index.html").read_text() + "<!-- of yesterday -->"
-    )
-    publish.assemble(html, tmp_path / "site", previous=published, version="v0.1.0", keep_latest=True)
-    assert (tmp_path / "site" / "latest" / "gone.html").read_text() == "of yesterday"
-    assert (tmp_path / "site" / "v0.1.0" / "search.html").read_bytes() == (html / "search.html").read_bytes()
-    with pytest.raises(ValueError, match="name a version"):
-        publish.assemble(html, tmp_path / "site", previous=published, keep_latest=True)
-
-
 def test_a_tag_on_the_commit_names_the_version(tmp_path):
     def git(*command):
         subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x", *command], cwd=tmp_path, check=True)
@@ -203,6 +186,20 @@ def few_pages(html, tmp_path):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(html / name, folder / name)
     return folder
+
+
+def test_a_version_is_added_once_and_without_touching_latest(root, few_pages, published, tmp_path):
+    """For a tag on a commit that main has left behind."""
+    site = tmp_path / "site"
+    shutil.copy2(few_pages / "index.html", published / "latest")
+    for version in ("v0.1.0", "v0.0.9"):
+        publish.assemble(few_pages, site, root, published, version=version, keep_latest=True)
+        assert (site / "latest" / "gone.html").read_text() == "of yesterday"
+        same = (site / version / "index.html").read_bytes() == (few_pages / "index.html").read_bytes()
+        assert same == (version == "v0.1.0")
+    assert (site / "v0.0.9" / "index.html").read_text() == "as it was"
+    with pytest.raises(ValueError, match="name a version"):
+        publish.assemble(few_pages, site, root, published, keep_latest=True)
 
 
 def test_an_old_address_leads_to_the_new_page(root, few_pages, tmp_path, chromium):
