@@ -103,7 +103,8 @@
     /** A vertical line at x, and what stands there. */
     rule(x, words = "") {
       this.inner.append(element("line", { x1: this.x(x), x2: this.x(x), y1: 0, y2: this.height, class: "moving-rule" }));
-      this.inner.append(element("text", { x: this.x(x) + 6, y: 16, class: "moving-key" }, words));
+      const left = this.x(x) > 0.6 * this.width; // more room for the words on this side
+      this.inner.append(element("text", { x: this.x(x) + (left ? -6 : 6), y: 16, class: "moving-key", "text-anchor": left ? "end" : "start" }, words));
     }
 
     text(x, y, words) {

@@ -232,8 +232,7 @@ def test_a_figure_moves(page, address, figure):
     page.emulate_media(media="print")
     assert image.is_visible() and not drawing.is_visible() and not where.locator("input").first.is_visible()
     page.emulate_media(media="screen")
-    if figure != "fig-2-losses":  # with many rounds its number reaches beyond the edge
-        fits_a_small_phone(page, drawing)
+    fits_a_small_phone(page, drawing)
     where.get_by_role("button").click()
     assert image.is_visible() and not drawing.is_visible() and says.inner_text() == first
 
