@@ -2,7 +2,6 @@
 
     python -m tools peers                    every question
     python -m tools peers poisson renyi      these questions anew; the others keep their rows
-    python -m tools peers --page             only the tables of the page, from the stored results
 
 Each library lives in an environment of its own, made on first use; each call is a process of its own, with one thread,
 a limit on CPU time and one on memory. A call that fails, or does not end, is a row like any other.
@@ -161,19 +160,15 @@ def listing(record):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     names = [question.name for question in QUESTIONS]
-    parser.add_argument("questions", nargs="*", metavar="QUESTION", help=", ".join(names))
+    parser.add_argument("questions", nargs="*", choices=[[], *names], metavar="QUESTION", help=", ".join(names))
     parser.add_argument("--jobs", type=int, default=1, help="libraries at a time")
-    parser.add_argument("--page", action="store_true", help="only write the tables of the page")
     options = parser.parse_args(arguments)
-    if unknown := set(options.questions) - set(names):
-        parser.error(f"no such question: {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-    if not options.page:
-        wanted = [question for question in QUESTIONS if not options.questions or question.name in options.questions]
-        interpreters = pythons()
-        versions = {name: version(python, name) for name, python in interpreters.items()}
-        for question in wanted:  # stored one by one: what is done stays when the next is interrupted
-            rows = rows_of(question, interpreters, options.jobs)
-            write([row for row in stored()["rows"] if row["question"] != question.name] + rows, versions)
+    wanted = [question for question in QUESTIONS if not options.questions or question.name in options.questions]
+    interpreters = pythons()
+    versions = {name: version(python, name) for name, python in interpreters.items()}
+    for question in wanted:  # stored one by one: what is done stays when the next is interrupted
+        rows = rows_of(question, interpreters, options.jobs)
+        write([row for row in stored()["rows"] if row["question"] != question.name] + rows, versions)
     try:
         peers_page.write(stored())
     except ValueError as error:  # a question without results, a page without a block

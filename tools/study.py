@@ -1,15 +1,14 @@
 """Compute the studies of dplib/lessons/studies/ again: `make study`, or `python -m tools study [NAME ...]`.
 
 Finished settings are kept in _build/studies/NAME/ (joblib.Memory), so that a second call with the same code goes on
-where the first one stopped; --fresh forgets them. After each section the results so far are written to dplib/lessons/studies/NAME.json, with
-settings and versions. More than one process: --jobs 2. The encoders take about 20 minutes of processor time, scales five.
+where the first one stopped. After each section the results so far are written to dplib/lessons/studies/NAME.json, with
+settings and versions. More than one process: --jobs 2. The encoders take about 20 minutes of processor time, one_axis ten, scales five.
 """
 
 import argparse
 import json
 import os
 import platform
-import shutil
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +23,7 @@ sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
 import joblib  # noqa: E402
 import letters_study  # noqa: E402
 import numpy as np  # noqa: E402
+import one_axis_study  # noqa: E402
 import one_move  # noqa: E402
 import scaled_study  # noqa: E402
 import training_study  # noqa: E402
@@ -207,6 +207,7 @@ ENCODERS = {
 STUDIES = {
     "encoders": (ABOUT, ENCODERS, encoder_parts, encoder_task),
     "letters": letters_study.STUDY,
+    "one_axis": one_axis_study.STUDY,
     "scaled": scaled_study.STUDY,
     "training": training_study.STUDY,
 }
@@ -239,20 +240,15 @@ def write(name, about, settings, unfinished, tables):
 
 def remembered(name, task):
     """The task, which looks its result up where this code has found it before."""
-    modules = __file__, letters_study.__file__, scaled_study.__file__, training_study.__file__
-    code = source_digest(*(Path(module).resolve() for module in modules))
+    code = source_digest(*sorted(Path(__file__).resolve().parent.glob("*study.py")))
     return joblib.Memory(STATE / name / code, verbose=0).cache(task)
 
 
-def run(name, fresh, sections):
+def run(name):
     about, settings, parts, task = STUDIES[name]
-    if fresh:
-        shutil.rmtree(STATE / name, ignore_errors=True)
     parts, task = parts(), joblib.delayed(remembered(name, task))
     unfinished, tables = [section for section, _ in parts], {}
     for number, (section, wanted) in enumerate(parts):
-        if sections and section not in sections:
-            continue
         print(f"study: {name}, {section} ({len(wanted)})", flush=True)
         results = joblib.Parallel(return_as="generator")(task(setting) for setting in wanted)
         label = f"{name} {number + 1}/{len(parts)}"
@@ -267,14 +263,12 @@ def run(name, fresh, sections):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", choices=[[], *STUDIES], help="which studies; all where none is named")
-    parser.add_argument("--fresh", action="store_true", help="forget what was computed before")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--sections", nargs="+", help="only these sections; the file then holds only these")
     options = parser.parse_args()
     with joblib.parallel_config(n_jobs=options.jobs):
         for name in options.names or STUDIES:
             try:
-                run(name, options.fresh, options.sections)
+                run(name)
             except OSError as error:  # a full disk, a folder that may not be written
                 print(f"study: {name}: {error}; what was finished before is kept", file=sys.stderr)
                 return 1
