@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import course_notebooks as course
-import nbformat
 import notebook_tools as tools
 from tqdm import tqdm
 
@@ -49,8 +48,7 @@ def source_notebook(solutions):
         cells.append(course.marked(exercise.statement, f"{name}-statement"))
         cells.append(course.marked(exercise.solution, name, solution=True))
         cells.append(course.marked(exercise.check, f"{name}-check", graded_check(exercise), points=exercise.rules["points"]))
-    metadata = {"kernelspec": tools.KERNEL, "language_info": tools.LANGUAGE}
-    return nbformat.from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+    return tools.made(cells)
 
 
 def gradebook(folder):

@@ -43,20 +43,7 @@ def listing(all_solutions, root):
     return "\n".join(parts)
 
 
-def split(root):
-    """(text before the list, the list, text after it)."""
-    text = page(root).read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    present, after = rest.split(END)
-    return before, present, after
-
-
-def is_current(all_solutions, root):
-    return split(root)[1].strip() == listing(all_solutions, root).strip()
-
-
-def write(all_solutions, root):
-    before, _, after = split(root)
-    text = f"{before}{BEGIN}\n\n{listing(all_solutions, root).strip()}\n\n{END}{after}"
-    if text != page(root).read_text(encoding="utf-8"):
-        page(root).write_text(text, encoding="utf-8")
+def listed(all_solutions, root):
+    """The text of the page with the list that the solutions make."""
+    before, rest = page(root).read_text(encoding="utf-8").split(BEGIN)
+    return f"{before}{BEGIN}\n\n{listing(all_solutions, root).strip()}\n\n{END}{rest.partition(END)[2]}"

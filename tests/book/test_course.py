@@ -35,7 +35,8 @@ def test_exercises_and_answers_are_what_the_solutions_make(stem):
 
 
 def test_the_page_lists_all_exercises():
-    assert course_page.is_current([course.load(tools.ROOT, stem) for stem in STEMS], tools.ROOT)
+    text = course_page.page(tools.ROOT).read_text(encoding="utf-8")
+    assert course_page.listed([course.load(tools.ROOT, stem) for stem in STEMS], tools.ROOT) == text
 
 
 def test_the_list_of_the_example(tmp_path):
@@ -125,7 +126,7 @@ def test_answers_have_the_accuracy_of_the_solutions(stem):
 
 def made(root):
     count = course.make(root, course_example.STEM)
-    course_page.write([course.load(root, course_example.STEM)], root)
+    course_page.page(root).write_text(course_page.listed([course.load(root, course_example.STEM)], root))
     return count
 
 
