@@ -16,15 +16,19 @@ import argparse
 import json
 import multiprocessing
 import os
+import re
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import course_labs
 import course_notebooks as course
-import course_page
 import notebook_tools as tools
 import one_move
+from bootstrap_cell import repository
+from set_repository import COLAB
+
+BEGIN, END = "<!-- list: begin -->", "<!-- list: end -->"
 
 
 def files(root, stem):
@@ -138,11 +142,11 @@ def exercises(arguments):
     if not check:
         failed |= make_all(root, chosen)
     if whole and not failed and not (check and chosen):
-        listed = course_page.listed([load(root, stem) for stem in names], root)
-        if check and listed != course_page.page(root).read_text(encoding="utf-8"):
+        text = listed([load(root, stem) for stem in names], root)
+        if not check:
+            one_move.write_text(page(root), text)
+        elif text != page(root).read_text(encoding="utf-8"):
             failed["exercises.md"] = "the list is not what the solutions make"
-        elif not check:
-            one_move.write_text(course_page.page(root), listed)
     for name, problem in failed.items():
         print(f"course: {name}: {problem}")
     if not failed and not check:
@@ -150,13 +154,52 @@ def exercises(arguments):
     return 1 if failed or (check and chosen) else 0
 
 
+def page(root):
+    """The page with the list of all exercises."""
+    return Path(root) / "book" / "exercises.md"
+
+
+def listing(all_solutions, root):
+    """The Markdown between the two marks: for each chapter a line of links and a table."""
+    url, branch = repository(root)
+    parts = []
+    for solutions in all_solutions:
+        stem, head = solutions.path.stem, tools.source(solutions.head[0])
+        title = re.search(rf"\[([^\]]+)\]\(\.\./{stem}\.ipynb\)", head).group(1)
+        minutes = re.search(r"\*\*Working time\*\* (\d+) min", head).group(1)
+        where = f"blob/{branch}/notebooks/exercises/{stem}.ipynb"
+        points = sum(exercise.rules["points"] for exercise in solutions.exercises)
+        rows = [
+            f"| `{exercise.identifier}` | {exercise.title} | {exercise.rules['kind']} | {exercise.rules['points']} |"
+            for exercise in solutions.exercises
+        ]
+        parts += [
+            f"### {title}",
+            "",
+            f"[In the page](../notebooks/exercises/{stem}.ipynb) · [open in Colab]({COLAB}{url.removeprefix('https://github.com/')}/{where}) · "
+            f"[on GitHub]({url}/{where}) · {{download}}`download <../notebooks/exercises/{stem}.ipynb>` · "
+            f"[the chapter](../notebooks/{stem}.ipynb) · {points} points · about {minutes} min",
+            "",
+            "| Name | Exercise | Kind | Points |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    return "\n".join(parts)
+
+
+def listed(all_solutions, root):
+    """The text of the page with the list that the solutions make."""
+    before, rest = page(root).read_text(encoding="utf-8").split(BEGIN)
+    return f"{before}{BEGIN}\n\n{listing(all_solutions, root).strip()}\n\n{END}{rest.partition(END)[2]}"
+
+
 def assignments(arguments):
     import course_assignments
 
     root, folder = tools.ROOT, tools.ROOT / "course"
     count = course_assignments.make([load(root, stem) for stem in arguments.names or stems(root)], folder)
-    activate = Path(sys.executable).with_name("activate")
-    print(course_assignments.HOW_TO.format(count=count, folder=folder, activate=activate), end="")
+    print(f"course: {count} assignments for students in {folder / 'release'}; book/teaching.md says how to go on")
 
 
 def variants(arguments):

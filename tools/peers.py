@@ -1,4 +1,4 @@
-"""Compare dplib with other libraries on common ground; write benchmarks/results/peers.json, peers.txt and book/peers.md.
+"""Compare dplib with other libraries on common ground; write benchmarks/results/peers.json and book/peers.md.
 
     python -m tools peers                    every question
     python -m tools peers poisson renyi      these questions anew; the others keep their rows
@@ -130,7 +130,7 @@ def stored():
 
 
 def write(rows, versions):
-    """Both files of results, the questions in their order."""
+    """The results, the questions in their order."""
     order = [question.name for question in QUESTIONS]
     record = {
         "about": "cpu_s: CPU seconds of one call, one thread, imports not counted; peak_mb: memory of its process, what imports hold included",
@@ -139,22 +139,6 @@ def write(rows, versions):
         "rows": sorted(rows, key=lambda row: order.index(row["question"])),
     }
     one_move.write_text(RESULTS / "peers.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    one_move.write_text(RESULTS / "peers.txt", listing(record))
-
-
-def listing(record):
-    """All rows, one a line, with what they are worth."""
-    rows = record["rows"]
-    text = ["dplib and other libraries on common ground", "=" * 42]
-    for question in QUESTIONS:
-        text += ["", f"{question.title} ({question.quantity})"]
-        for row in rows:
-            if row["question"] == question.name:
-                verdict = peers_page.verdict(row, peers_page.reference(rows, row), question.quantity)
-                text.append(f"  {line(row)}" + (f" -> {verdict}" if verdict else ""))
-        text += [f"  {name:14s} no answer: {reason}" for name, reason in question.absent.items()]
-    text += ["", "Versions: " + ", ".join(f"{name} {number}" for name, number in record["versions"].items()) + "."]
-    return "\n".join(text) + "\n"
 
 
 def main(arguments=None):
