@@ -94,9 +94,7 @@ def student(path):
             text = text.rstrip() + "\n\n" + HOW_TO
         if cell["cell_type"] == "code":
             text = course.REGION.sub(r'\1raise NotImplementedError("your code here")', text)
-        kept = [tag for tag in tools.tags(cell) if tag not in course.ROLES]
-        copied = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": {"tags": kept} if kept else {}, "source": text}
-        cells.append(copied | ({"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {}))
+        cells.append(course.bare(cell, text))
     return tools.made(cells)
 
 

@@ -66,10 +66,6 @@ class Solutions:
     head: list
     exercises: list
 
-    @property
-    def title(self):
-        return tools.source(self.head[0]).splitlines()[0].removeprefix("# ")
-
 
 def read(path):
     """A solutions notebook taken apart. Raises CourseError where a cell has no place."""
@@ -195,19 +191,15 @@ def _solution_problems(exercise):
         yield f"its solution is not enclosed by {BEGIN} and {END}"
         return
     try:
-        stub = stub_source(exercise)
-        names = _assigned(stub)
+        names = _assigned(stub_source(exercise))
     except SyntaxError as error:
         yield f"its stub is no valid Python: {error}"
         return
     if exercise.answer not in names:
         yield f"its solution does not define {exercise.answer}"
-    if exercise.answer in _assigned(REGION.sub(r"\1pass", source)) and "" in _indents(source):
+    indents = [match.group(1) for match in REGION.finditer(source)]
+    if exercise.answer in _assigned(REGION.sub(r"\1pass", source)) and "" in indents:
         yield f"{exercise.answer} is defined outside the solution's lines, which the student's version would overwrite"
-
-
-def _indents(source):
-    return {match.group(1) for match in REGION.finditer(source)}
 
 
 def _assigned(source):
@@ -248,14 +240,15 @@ def marked(cell, name, source=None, *, solution=False, points=None):
     """A cell without outputs, with the marks by which nbgrader knows it; cells that students do not edit are restored before grading."""
     about = {"grade": points is not None, "solution": solution, "locked": not solution, "task": False}
     about |= {"schema_version": 3, "grade_id": name} | ({} if points is None else {"points": points})
+    return bare(cell, tools.source(cell) if source is None else source, nbgrader=about)
+
+
+def bare(cell, source, **metadata):
+    """A copy of a cell with this source, without outputs and without the tags that say what it is for."""
     tags = [tag for tag in tools.tags(cell) if tag not in ROLES]
-    result = {
-        "cell_type": cell["cell_type"],
-        "id": cell["id"],
-        "metadata": {"nbgrader": about} | ({"tags": tags} if tags else {}),
-        "source": tools.source(cell) if source is None else source,
-    }
-    return result | ({"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {})
+    metadata |= {"tags": tags} if tags else {}
+    copied = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": metadata, "source": source}
+    return copied | ({"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {})
 
 
 def fingerprint(solutions):

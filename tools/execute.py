@@ -42,10 +42,6 @@ class NotebookError(Exception):
     """A notebook cannot be stored; the message says why."""
 
 
-def _plain(text):
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
 def execute(path, root):
     """Run one notebook and store it. Raises NotebookError if it may not be stored."""
     before = path.read_bytes()
@@ -67,7 +63,8 @@ def execute(path, root):
     try:
         client.execute()
     except CellExecutionError as error:
-        raise NotebookError("raises\n" + "\n".join(_plain(str(error)).strip().splitlines()[-25:])) from None
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
+        raise NotebookError("raises\n" + "\n".join(plain.splitlines()[-25:])) from None
     except CellTimeoutError:
         raise NotebookError(f"a cell took longer than {LONGEST} s") from None
     except DeadKernelError:

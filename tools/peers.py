@@ -52,25 +52,20 @@ def version(python, name):
 
 def answers(python, library, question):
     """The rows of a library for a question: answers, or in words why there is none."""
-    wanted = [
-        (accountant, setting)
-        for setting in question.settings
-        for name, accountant in question.answers
-        if name == library
-    ]
+    accountants = [accountant for name, accountant in question.answers if name == library]
+    wanted = [(accountant, setting) for setting in question.settings for accountant in accountants]
     calls = [(f"{who}_{question.name}", setting, question.seconds, MEGABYTES) for who, setting in wanted]
     command = [str(python), str(PEERS / "_child.py"), LIBRARIES[library][1]]
     rows = []
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | ONE_THREAD
-    ) as process:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=os.environ | ONE_THREAD, **pipes) as process:
         process.stdin.write(json.dumps(calls))
         process.stdin.close()
         for (accountant, setting), told in zip(wanted, process.stdout):
             told = json.loads(told)
             row = {"question": question.name, "library": library, "accountant": accountant, "setting": setting}
             rows.append(row | outcome(told["status"], told["out"], told["err"], question.seconds))
-            print(f"  {line(rows[-1])}", flush=True)
+            print(f"  {rows[-1]}", flush=True)
     if process.returncode or len(rows) < len(wanted):
         raise SystemExit(f"peers: {library} cannot be asked: its process ended with status {process.returncode}")
     return rows
@@ -90,13 +85,9 @@ def outcome(status, out, err, seconds):
         return {"failure": f"answered {answer['value']}"}
     if answer["value"] == float("inf"):
         answer["value"] = "infinite"
-    rounded = {key: _six(value) for key, value in answer.items()}
+    # Ten digits: a bracket's ends must stay apart from a neighbour's by less than what is judged.
+    rounded = {key: float(f"{value:.10g}") if isinstance(value, float) else value for key, value in answer.items()}
     return rounded | {"cpu_s": float(f"{told['cpu_s']:.3g}"), "peak_mb": round(told["peak_mb"])}
-
-
-def _six(value):
-    """Ten digits: a bracket's ends must stay apart from a neighbour's by less than what is judged."""
-    return float(f"{value:.10g}") if isinstance(value, float) else value
 
 
 def rows_of(question, interpreters, jobs):
@@ -106,22 +97,8 @@ def rows_of(question, interpreters, jobs):
     with ThreadPoolExecutor(jobs) as pool:
         found = pool.map(lambda library: answers(interpreters[library], library, question), libraries)
         rows = [row for rows in found for row in rows]
-    place = lambda row: (
-        question.settings.index(row["setting"]),
-        question.answers.index((row["library"], row["accountant"])),
-    )
-    return sorted(rows, key=place)
-
-
-def line(row):
-    setting = " ".join(f"{key}={value:g}" if value is not None else f"{key}=any" for key, value in row["setting"].items())
-    start = f"{row['library']:14s} {row['accountant']:11s} {setting}"
-    if "failure" in row:
-        return f"{start}: {row['failure']}"
-    value = row["value"] if isinstance(row["value"], str) else f"{row['value']:.6g}"
-    lower = f" (lower {row['lower']:.6g})" if "lower" in row else ""
-    error = f" (standard error {row['standard_error']:.2g})" if "standard_error" in row else ""
-    return f"{start}: {row['direction']} {value}{lower}{error}, {row['cpu_s']:.3g} CPU s, {row['peak_mb']} MB"
+    order = [(setting, *answer) for setting in question.settings for answer in question.answers]
+    return sorted(rows, key=lambda row: order.index((row["setting"], row["library"], row["accountant"])))
 
 
 def stored():

@@ -92,7 +92,9 @@ class Deck:
             self._add("takeaway", heading, *section.find_all(["p", "ul", "ol", "div"], recursive=False))
             return
         if plain == "Assumptions":
-            self._add("assumptions", heading, *[self._as_text(table) for table in section.find_all("table")[:1]])
+            for table in section.find_all("table")[:1]:
+                table["class"] = [*table.get("class", []), "text"]
+                self._add("assumptions", heading, table)
             return
         for node in section.find_all(["blockquote", "figure", "table", "p"]):
             if node.find_parent("details") or (node.name != "figure" and node.find_parent("figure")):
@@ -115,11 +117,6 @@ class Deck:
         before = cell.find_previous_sibling() if cell else None
         begins = before.get_text().strip() if before is not None and before.name == "p" else ""
         return [before] if begins and not begins.startswith(("Expect.", "Checked.")) else []
-
-    @staticmethod
-    def _as_text(table):
-        table["class"] = [*table.get("class", []), "text"]
-        return table
 
     def problems(self):
         """What a deck of a lesson must have and this one lacks, one sentence each."""

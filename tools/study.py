@@ -91,15 +91,17 @@ def encoder_task(setting):
     return {"baselines": _baselines, "optimised": _optimised, "samples": _samples}[setting["task"]](setting)
 
 
+def _place(setting, *more):
+    return {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", *more)}
+
+
 def _target(setting):
-    names = ("epochs", "batches_per_epoch", "epsilon")
-    return {name: setting[name] for name in names} | {"delta": DELTA}
+    return _place(setting) | {"delta": DELTA}
 
 
 def _row(setting, method, found, **more):
     error = getattr(found, "standard_error", getattr(found.objective, "standard_error", 0.0))
-    row = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon")}
-    row |= {"method": method, "bands": None, "buffers": None, "rmse": float(found.objective)}
+    row = _place(setting) | {"method": method, "bands": None, "buffers": None, "rmse": float(found.objective)}
     row |= {"standard_error": error, "noise_multiplier": found.noise_multiplier}
     return row | {"kind": getattr(found, "kind", "estimate"), "best": False} | more
 
@@ -152,12 +154,8 @@ def _optimised(setting):
     method = {"toeplitz": "toeplitz", "buffered_linear_toeplitz": "buffered"}[setting["family"]]
     tables = {"points": [_row(setting, method, found, buffers=setting["buffers"], best=True)]}
     if setting["keep"]:
-        place = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "buffers")}
-        place["method"] = method
-        if method == "buffered":
-            names = ("output_scale", "buffer_decay")
-        else:
-            names = ("coefficients",)
+        place = _place(setting, "buffers") | {"method": method}
+        names = ("output_scale", "buffer_decay") if method == "buffered" else ("coefficients",)
         tables["encoders"] = [place | {name: getattr(found.encoder, name).tolist() for name in names}]
         tables["histories"] = [place | {"rmse": np.asarray(found.history)[:, 0].tolist()}]
         tables["certified"] = [place | _certified(found, setting["epsilon"])]
@@ -183,12 +181,11 @@ def _samples(setting):
         "toeplitz", **_target(setting), samples=setting["samples"], steps=STEPS, seed=setting["samples"]
     )
     history = np.asarray(found.history)
-    row = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "samples")}
-    row |= {"rmse": float(found.objective), "standard_error": found.objective.standard_error}
+    place = _place(setting, "samples")
+    row = place | {"rmse": float(found.objective), "standard_error": found.objective.standard_error}
     row |= {"believed_rmse": float(np.mean(history[-10:, 0])), "noise_multiplier": found.noise_multiplier}
     tables = {"samples": [row]}
     if setting["epsilon"] == 1.0:
-        place = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "samples")}
         tables["histories"] = [place | {"method": "published", "buffers": None, "rmse": history[:, 0].tolist()}]
     return tables
 
