@@ -5,6 +5,16 @@ import functools
 import numpy as np
 
 
+class Refused(Exception):
+    """An answer lacks something; the message is the hint."""
+
+
+def refuse(lacking, hint):
+    """End the check with this hint where the answer is lacking."""
+    if lacking:
+        raise Refused(hint)
+
+
 def parts_of(form, *dimensions):
     """For a check of so many parts: it gets them one by one, and answers of another form get the hint `form`."""
 
@@ -12,7 +22,8 @@ def parts_of(form, *dimensions):
         @functools.wraps(check)
         def checked(answer):
             parts = arrays(answer, *dimensions)
-            return form if parts is None else check(*parts)
+            refuse(parts is None, form)
+            return check(*parts)
 
         return checked
 

@@ -9,9 +9,9 @@ from ...._base.lazy_scipy import linalg, signal, special
 from ....matrices import prefix_errors, sensitivity
 from ....mechanisms import BallsInBins, PoissonDPSGD
 from ....mechanisms.calibration import calibrate
-from ....mixtures import binomial
+from ....mixtures import VectorMixture, binomial
 from ....results import NoBracketError
-from .parsed import one_array, parts_of
+from .parsed import one_array, parts_of, refuse
 
 
 @parts_of("the answer is a tuple of four numbers (a, q, T, alpha)", 0, 0, 0, 0)
@@ -24,71 +24,49 @@ def tree_4(a, q, rounds, alpha):
     for k in range(int(rounds) + 1):
         with_z, without = (math.comb(int(rounds), k) * p**k * (1 - p) ** (rounds - k) for p in chances)
         remove, add = remove + max(with_z - alpha * without, 0), add + max(without - alpha * with_z, 0)
-    if remove < 1e-6:
-        return "the remove direction is below 1e-6; try a smaller order alpha"
+    refuse(remove < 1e-6, "the remove direction is below 1e-6; try a smaller order alpha")
     if add < 1.38 * remove:
         return f"add is {add / remove:.3f} times remove: watch which outcomes count at your alpha, and move alpha to where one of them stops counting"
-    return None
 
 
 @parts_of("the answer is a tuple (p, q, epsilon) with two lists of numbers and a number", 1, 1, 0)
 def tree_6(p, q, epsilon):
     """(p, q, epsilon): the printed bound on the loss tail is exceeded four times."""
-    if p.shape != q.shape or not 2 <= len(p) <= 6:
-        return "p and q are flat lists of equal length, 2 to 6"
+    refuse(p.shape != q.shape or not 2 <= len(p) <= 6, "p and q are flat lists of equal length, 2 to 6")
     if not (np.all(p > 0) and np.all(q > 0) and abs(p.sum() - 1) < 1e-9 and abs(q.sum() - 1) < 1e-9):
         return "p and q need positive entries that sum to 1"
-    if not 0 < epsilon <= 1:
-        return "epsilon must lie above 0 and be at most 1"
+    refuse(not 0 < epsilon <= 1, "epsilon must lie above 0 and be at most 1")
     tail = p[np.log(p / q) > 2 * epsilon].sum()
     delta = np.maximum(p - np.exp(epsilon) * q, 0).sum()
-    if tail == 0:
-        return "no outcome has a loss above 2 epsilon"
+    refuse(tail == 0, "no outcome has a loss above 2 epsilon")
     times = tail * epsilon * np.exp(epsilon) / delta
     if times < 4:
         return f"the tail is {times:.2f} times the printed bound; ask what a loss far above 2 epsilon adds to delta, and at which epsilon the factor can be large"
-    return None
 
 
 @parts_of("the answer is a pair of numbers (c, sigma)", 0, 0)
 def bins_4(c, sigma):
     """(c, sigma): an account that keeps the sign of c reports a hundredth of the true delta."""
-    if not (-3 <= c < 0 and 0.05 <= sigma <= 100):
-        return "needed are -3 <= c < 0 and a noise multiplier from 0.05 to 100"
+    refuse(not (-3 <= c < 0 and 0.05 <= sigma <= 100), "needed are -3 <= c < 0 and a noise multiplier from 0.05 to 100")
 
     def delta(inner):
-        """Two modes of squared lengths 1 + c^2 and 1: an option formula, integrated over one normal variable."""
-        first, second = math.sqrt(1 + c * c) / sigma, 1 / sigma
-        along = inner / (first * sigma**2)
-        spread = math.sqrt(second**2 - along**2)
-        z, step = np.linspace(-12, 12 + first + abs(along), 40_001, retstep=True)
-        known = np.exp(first * z - first**2 / 2) / 2
-        v = np.exp(along * z - along**2 / 2) / 2
-        gap = math.e - known
-        d = np.log(v / np.maximum(gap, 1e-200)) / spread + spread / 2
-        value = np.where(gap > 0, v * special.ndtr(d) - gap * special.ndtr(d - spread), v - gap)
-        return float(np.sum(np.exp(-z * z / 2) * value) * step / math.sqrt(2 * math.pi))
+        return VectorMixture([[1.0, inner], [0.0, 1.0]], [0.5, 0.5], sigma).hockey_stick(1.0, nodes=800)
 
-    true, reported = delta(abs(c)), delta(c)
-    if true < 1e-5:
-        return "the true delta at epsilon 1 is below 1e-5; take less noise"
+    true, reported = delta(-c), delta(c)
+    refuse(true < 1e-5, "the true delta at epsilon 1 is below 1e-5; take less noise")
     if true < 100 * reported:
         return f"the true delta is {true / reported:.3g} times the report: with which amount of noise does a single mode no longer decide?"
-    return None
 
 
 @one_array("the answer is a list of four lists of numbers, all of the same length", 2)
 def bins_6(modes):
     """Four vectors whose absolute inner products are no table of inner products."""
-    if len(modes) != 4 or not 1 <= modes.shape[1] <= 8:
-        return "needed are four vectors of equal length, at most 8"
-    if not np.any(modes):
-        return "the entries must not all be zero"
+    refuse(len(modes) != 4 or not 1 <= modes.shape[1] <= 8, "needed are four vectors of equal length, at most 8")
+    refuse(not np.any(modes), "the entries must not all be zero")
     table = np.abs(modes @ modes.T)
     least = np.linalg.eigvalsh(table).min() / table.diagonal().max()
     if least >= -0.1:
         return f"the smallest eigenvalue is {least:.3f} times the largest diagonal entry; put the four in a circle: which inner products may vanish, and what must the product of the signs around the circle be?"
-    return None
 
 
 @parts_of("the answer is a pair (modes, centres) of lists of points in the plane", 2, 2)
@@ -102,29 +80,23 @@ def monte_carlo_5(modes, centres):
     def excess(u):
         return np.maximum(np.mean(np.exp(u @ modes.T - np.sum(modes**2, axis=1) / 2), axis=-1) - math.exp(3), 0)
 
-    axis, step = np.linspace(-9, 14, 768, retstep=True)
-    plane = np.stack(np.meshgrid(axis, axis), axis=-1)
-    true = np.sum(np.exp(-np.sum(plane**2, axis=-1) / 2) * excess(plane)) * step**2 / (2 * math.pi)
+    true = VectorMixture(modes, [0.5, 0.5], 1.0).hockey_stick(3.0, nodes=800)
     u = centres[np.arange(20_000) % len(centres)] + np.random.default_rng(15).standard_normal((20_000, 2))
     summands = excess(u) / np.mean(np.exp(u @ centres.T - np.sum(centres**2, axis=1) / 2), axis=1)
     value = summands.mean()
-    if true < 1e-8:
-        return "the true delta at epsilon 3 is below 1e-8; take longer modes"
-    if value == 0:
-        return "no draw fell into the region at all; move the centre to where one of the modes explains a large ratio"
+    refuse(true < 1e-8, "the true delta at epsilon 3 is below 1e-8; take longer modes")
+    refuse(value == 0, "no draw fell into the region at all; move the centre to where one of the modes explains a large ratio")
     error = summands.std() / math.sqrt(20_000) / value
     if error > 0.03:
         return f"the reported relative standard error is {error:.0%}: some draws reach what you meant to overlook, or the centre is not at the best point"
     if value > true / 10:
         return f"the estimate is {value / true:.2f} times the truth: is what you overlook the larger part?"
-    return None
 
 
 @parts_of("the answer is a pair of lists of numbers (values, probabilities)", 1, 1)
 def monte_carlo_6(values, chances):
     """(values, probabilities): a law for which mean + 1.645 standard errors is no upper bound."""
-    if values.shape != chances.shape or not 1 <= len(values) <= 5:
-        return "values and probabilities are flat lists of equal length, at most 5"
+    refuse(values.shape != chances.shape or not 1 <= len(values) <= 5, "values and probabilities are flat lists of equal length, at most 5")
     if not (np.all(values >= 0) and np.all(values <= 1) and np.all(chances >= 0) and abs(chances.sum() - 1) < 1e-9):
         return "values must lie in [0, 1], and probabilities be at least 0 and sum to 1"
     mean = values @ chances
@@ -136,7 +108,6 @@ def monte_carlo_6(values, chances):
     failed = np.mean(seen + 1.645 * np.sqrt(variance / 1000) < mean / 2)
     if failed < 0.55:
         return f"the bound is below half of the mean in {failed:.0%} of the experiments: what if the samples show nothing at all?"
-    return None
 
 
 @parts_of("the answer is a pair of lists of 8 numbers", 1, 1)
@@ -152,7 +123,6 @@ def encoder_4(*pair):
         return f"the printed objective of the second is {claims[1] / claims[0]:.3f} times that of the first: which coefficients does it dislike?"
     if errors[0] < 1.2 * errors[1]:
         return f"the true error of the first is {errors[0] / errors[1]:.3f} times that of the second: which coefficients take more noise back?"
-    return None
 
 
 @one_array("the answer is a list of numbers", 1)
@@ -165,7 +135,6 @@ def encoder_6(c):
         noise = calibrate(BallsInBins(encoder, 1.0, 8, 8), epsilon=epsilon, delta=1e-5).noise_multiplier
         if (error := prefix_errors.rmse(encoder, noise)) > limit:
             return f"the RMSE at epsilon {epsilon:g} is {error:.4g}; does this target ask for more or for less correlation?"
-    return None
 
 
 @one_array("the answer is a list of numbers", 1)
@@ -180,7 +149,6 @@ def training_6(c):
     left = linalg.solve_triangular(linalg.toeplitz(c, np.zeros(256)).T, weights / weights.mean(), lower=False)
     if (error := sigma * np.linalg.norm(left)) > 37.5:
         return f"the error of the last model is {error:.4g}: only the last sum counts, so how much of each noise should the next round take back?"
-    return None
 
 
 @parts_of("the answer is a tuple of three numbers (sigma, T, delta)", 0, 0, 0)
@@ -194,7 +162,6 @@ def which_accountant_6(sigma, rounds, delta):
     coins = PoissonDPSGD(sigma, 1 / rounds, int(rounds)).epsilon(delta).lower
     if coins < 1.25 * once:
         return f"the coins cost {coins / once:.3f} times as much: which bad luck with coins has a probability far above your delta, and how many rounds make it likely?"
-    return None
 
 
 @parts_of("the answer is a tuple of four numbers (sigma, q, T, delta)", 0, 0, 0, 0)
@@ -202,8 +169,7 @@ def common_mistakes_6(sigma, q, rounds, delta):
     """(sigma, q, T, delta): T times the epsilon of one round, at the same delta, is a tenth of the truth or less."""
     if not (0.1 <= sigma <= 2 and 1e-6 <= q <= 0.1 and 1 <= rounds <= 10_000 and rounds == int(rounds)):
         return "needed are sigma from 0.1 to 2, q from 1e-6 to 0.1, and a whole number T from 1 to 10000"
-    if not 1e-9 <= delta <= 1e-5:
-        return "needed is a delta from 1e-9 to 1e-5"
+    refuse(not 1e-9 <= delta <= 1e-5, "needed is a delta from 1e-9 to 1e-5")
     claimed = rounds * PoissonDPSGD(sigma, q, 1).epsilon(delta).upper
     if not 0.2 <= claimed <= 2:
         return f"the claim is {claimed:.3g}, not between 0.2 and 2; compare delta with q, since one round that is drawn at all has about that probability"
@@ -213,7 +179,6 @@ def common_mistakes_6(sigma, q, rounds, delta):
         refuted = False
     if not refuted:
         return f"nothing shows here that ten times the claim of {claimed:.3g} is too small: how plainly must a single participation show, and how often may it happen in all rounds together?"
-    return None
 
 
 @parts_of("the answer is a tuple of three numbers (b, sigma, epsilon)", 0, 0, 0)
@@ -230,7 +195,6 @@ def one_axis_4(batches, sigma, epsilon):
     claimed = PoissonDPSGD(sigma, 1 / batches, int(batches)).delta(epsilon).upper
     if refuted < 1e6 * claimed:
         return f"{refuted:.2g} is refuted, {refuted / claimed:.2g} times the {claimed:.2g} that is claimed: what does a claim do when batches get rarer?"
-    return None
 
 
 _TWO_GRADIENTS = "the answer is a list of two gradients, each a pair of numbers"
@@ -239,18 +203,12 @@ _TWO_GRADIENTS = "the answer is a list of two gradients, each a pair of numbers"
 @one_array(_TWO_GRADIENTS, 2)
 def users_4(gradients):
     """Two gradients of length 1 in the plane whose user loses at most 0.45 times the account's delta(0.5)."""
-    if gradients.shape != (2, 2):
-        return _TWO_GRADIENTS
+    refuse(gradients.shape != (2, 2), _TWO_GRADIENTS)
     lengths = np.linalg.norm(gradients, axis=1)
     if not np.all(np.abs(lengths - 1) < 1e-6):
         return f"both gradients must have length 1; got {lengths[0]:.3g} and {lengths[1]:.3g}."
-    z = np.linspace(-9, 9, 361)
-    plane = np.stack(np.meshgrid(z, z, indexing="ij"), axis=-1)
     centres = np.array([[0, 0], [1, 0], [0, 1], [1, 1]]) @ gradients
-    ratio = np.mean([np.exp(plane @ c - c @ c / 2) for c in centres], axis=0)
-    normal = np.exp(-np.sum(plane**2, axis=-1) / 2) / (2 * math.pi)
-    spent = np.sum(normal * np.maximum(ratio - math.exp(0.5), 0)) * (z[1] - z[0]) ** 2
+    spent = VectorMixture(centres, [0.25] * 4, 1.0).hockey_stick(0.5, nodes=800)
     allowed = binomial(2, 0.5, 1.0).hockey_stick(0.5)
     if spent > 0.45 * allowed:
         return f"this user loses {spent / allowed:.2f} times what the account says; how far is the sum moved when both examples are drawn?"
-    return None
