@@ -9,14 +9,14 @@ from .... import accounting, mixtures
 from ...._base.lazy_scipy import special
 from ....mechanisms import LastIterate, PoissonDPSGD
 from ....mixtures import Mixture, VectorMixture
-from .parsed import array, arrays, parts_of, refuse
+from .parsed import array, arrays, refuse
 
 
 def _rows(answer, count, what, form="a tuple of {count} lists of probabilities of equal length"):
     """`answer` as `count` probability vectors of one length; refused where it is not that."""
     form = f"The answer must be {form.format(count=count)}: {what}."
-    rows = arrays(answer, *[1] * count)
-    refuse(rows is None or len({len(row) for row in rows}) != 1 or len(rows[0]) < 1, form)
+    rows = arrays(answer, form, *[1] * count)
+    refuse(len({len(row) for row in rows}) != 1 or len(rows[0]) < 1, form)
     rows = np.array(rows)
     wrong = np.any(rows < 0) or np.any(np.abs(rows.sum(axis=1) - 1) > 1e-9)
     refuse(wrong, "Each list must hold numbers of at least 0 that add up to 1.")
@@ -46,9 +46,9 @@ def hockey_6(answer):
     refuse(lost < 0.2 - 1e-9, "Some epsilon gives a smaller delta: what never leaves it is the mass that one law has and the other lacks.")
 
 
-@parts_of("The answer must be a tuple of three numbers: rounds, cells, epsilon.", 0, 0, 0)
-def accounting_5(rounds, cells, epsilon):
+def accounting_5(answer):
     """(rounds, cells, epsilon) at which an FFT without a tilt reports a negative delta."""
+    rounds, cells, epsilon = arrays(answer, "The answer must be a tuple of three numbers: rounds, cells, epsilon.", 0, 0, 0)
     refuse(not (rounds.is_integer() and 1 <= rounds <= 10**5), "rounds must be a whole number from 1 to 100000.")
     refuse(not (2 <= cells <= 6 and 0 <= epsilon <= 20), "cells must lie between 2 and 6, epsilon between 0 and 20.")
     spread = 1 / math.sqrt(rounds)
@@ -97,9 +97,7 @@ def subsampling_6(answer):
 def mixtures_6(answer):
     """Modes 1.5 times as long, and a delta(1) of less than a third."""
     form = "The answer must be a tuple (first, second) of two lists of equally many points [x, y], at most 16 each."
-    parts = arrays(answer, 2, 2)
-    refuse(parts is None, form)
-    first, second = parts
+    first, second = arrays(answer, form, 2, 2)
     refuse(first.shape != second.shape or first.shape[1] != 2 or not 1 <= len(first) <= 16, form)
     short, long = (np.linalg.norm(modes, axis=1) for modes in (first, second))
     refuse(short.min() < 0.4 - 1e-9, "Every mode of the first mixture must have a norm of at least 0.4.")
@@ -112,10 +110,9 @@ def mixtures_6(answer):
 
 def mixtures_7(answer):
     """Equal mean and variance; the first has the larger delta(0), the second the larger delta(3)."""
-    laws = [arrays(law, 1, 1) for law in answer] if isinstance(answer, (tuple, list)) else []
-    if len(laws) != 2 or None in laws:
-        return "The answer must be a tuple ((s, p), (s2, p2)) of two laws, each a list of values and one of probabilities."
-    (s, p), (s2, p2) = laws
+    form = "The answer must be a tuple ((s, p), (s2, p2)) of two laws, each a list of values and one of probabilities."
+    refuse(not isinstance(answer, (tuple, list)) or len(answer) != 2, form)
+    (s, p), (s2, p2) = (arrays(law, form, 1, 1) for law in answer)
     first, second = Mixture(s, p, 1.0), Mixture(s2, p2, 1.0)
     means = s @ p, s2 @ p2
     refuse(abs(means[0] - means[1]) > 1e-6, "The two means differ.")
@@ -129,9 +126,8 @@ def mixtures_7(answer):
 def group_6(answer):
     """A dataset on which averaging over the realised batch beats the theorem's delta(0.5) by 1.8."""
     form = "The answer must be a tuple (ordinary, sensitive): a list of at most 8 gradients, and one gradient."
-    parts = arrays(answer, 1, 0)
-    refuse(parts is None or len(parts[0]) > 8, form)
-    ordinary, sensitive = parts[0], float(parts[1])
+    ordinary, sensitive = arrays(answer, form, 1, 0)
+    refuse(len(ordinary) > 8, form)
     refuse(not np.all(np.abs(np.append(ordinary, sensitive)) <= 1), "Gradients are clipped: each must lie between -1 and 1.")
     x = np.linspace(-10, 10, 10_001)
 
@@ -150,9 +146,9 @@ def group_6(answer):
         return "The adversary gains too little. Which ordinary records have an average that does not depend on the batch?"
 
 
-@parts_of("The answer must be a list of three finite numbers, the thresholds.", 0, 0, 0)
-def last_iterate_6(*thresholds):
+def last_iterate_6(answer):
     """Three thresholds whose cells give back 70 % of what hiding the first of two rounds had gained."""
+    thresholds = arrays(answer, "The answer must be a list of three finite numbers, the thresholds.", 0, 0, 0)
     edges, y = np.array([-np.inf, *sorted(thresholds), np.inf]), np.linspace(-9, 11, 2001)[:, None]
 
     def masses(first, both):
@@ -168,8 +164,9 @@ def last_iterate_6(*thresholds):
 
 def last_iterate_7(answer):
     """Twelve learning rates between 1/2 and 1 with epsilon at most 2.72."""
-    rates = array(answer)
-    refuse(rates is None or len(rates) != 12, "The answer must be a list of twelve learning rates.")
+    form = "The answer must be a list of twelve learning rates."
+    rates = array(answer, form)
+    refuse(len(rates) != 12, form)
     refuse(not np.all((rates >= 0.5) & (rates <= 1)), "Each rate must lie between one half and 1.")
     pair = mixtures.product(np.full(12, 0.1), rates, np.linalg.norm(rates))
     if accounting.epsilon(pair, 1e-6).upper > 2.72:

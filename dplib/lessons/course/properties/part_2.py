@@ -6,12 +6,12 @@ from .... import accounting, gaussian, matrices, mixtures
 from ...._base.lazy_scipy import special
 from ....mechanisms.calibration import effective_noise
 from ... import one_step, truth
-from .parsed import array, arrays, like, parts_of, refuse
+from .parsed import array, arrays, like, refuse
 
 
-@parts_of("The answer must be three numbers: order, rate, ratio.", 0, 0, 0)
-def renyi_5(order, q, y):
+def renyi_5(answer):
     """An order, a rate and a ratio at which the weight 1/2 puts zeta below its tangent [ZW-3]."""
+    order, q, y = arrays(answer, "The answer must be three numbers: order, rate, ratio.", 0, 0, 0)
     refuse(not (order > 1 and 0 < q < 1 and y > 0), "The three numbers must lie in the theorem's range: order, then rate, then ratio.")
     omega, omega_star = 1 - q + q * y, q + (1 - q) * y
     terms = omega**order / 2, y ** (1 - order) * omega_star**order / 2, -(omega ** (1 - order))
@@ -24,8 +24,9 @@ def renyi_5(order, q, y):
 
 def renyi_6(answer):
     """Two laws on three points whose Renyi divergences change their order between orders 2 and 8."""
-    laws = array(answer, 2)
-    refuse(laws is None or laws.shape != (2, 3), "The answer is a pair of lists of three probabilities each.")
+    form = "The answer is a pair of lists of three probabilities each."
+    laws = array(answer, form, 2)
+    refuse(laws.shape != (2, 3), form)
     refuse(laws.min() < 1e-3 or np.abs(laws.sum(axis=1) - 1).max() > 1e-6, "Each list must add up to 1, with no probability below 0.001.")
     first, second = laws
     differences = []
@@ -36,9 +37,9 @@ def renyi_6(answer):
     refuse(differences[1] > -0.05, "At order 8 the second law against the first must be larger, by 0.05. What do high orders look at?")
 
 
-@parts_of("The answer must be four numbers: epsilon, delta, rounds, sampling probability.", 0, 0, 0, 0)
-def large_batches_6(epsilon, delta, rounds, q):
+def large_batches_6(answer):
     """A budget (epsilon, delta, rounds, q) for which sampling lowers the effective noise."""
+    epsilon, delta, rounds, q = arrays(answer, "The answer must be four numbers: epsilon, delta, rounds, sampling probability.", 0, 0, 0, 0)
     refuse(not (epsilon >= 0.01 and 0 < delta <= 0.3 and 0.1 <= q < 1), "Epsilon, delta or the sampling probability is outside its range.")
     refuse(rounds != int(rounds) or not 10 <= rounds <= 1000, "The number of rounds must be a whole number from 10 to 1000.")
     without = rounds**0.5 / gaussian.calibrate(epsilon, delta)
@@ -46,9 +47,9 @@ def large_batches_6(epsilon, delta, rounds, q):
         return "Sampling does not lower the effective noise by 0.1% here. When is the rate negative, and how does its size fall with the rounds?"
 
 
-@parts_of("The answer must be three numbers: epsilon, delta, sampling probability.", 0, 0, 0)
-def one_step_7(epsilon, delta, q):
+def one_step_7(answer):
     """A target (epsilon, delta, q) outside the sufficient condition at which the effective noise falls."""
+    epsilon, delta, q = arrays(answer, "The answer must be three numbers: epsilon, delta, sampling probability.", 0, 0, 0)
     if not (epsilon > 0 and 0 < delta <= 1e-2 and 3 * delta * (1 - 1e-12) <= q <= 1):
         return "Epsilon, delta or the sampling probability is outside its range."
     sigma = one_step.noise_multiplier(epsilon, delta, q)
@@ -74,18 +75,18 @@ def matrix_5(answer):
 
 def matrix_6(answer):
     """A lower-triangular encoder of four rounds with an error at equal privacy of at most 1.32."""
-    C = array(answer, 2)
-    if C is None or C.shape != (4, 4) or np.any(np.triu(C, 1)) or np.diag(C).min() <= 0:
-        return "The answer is a lower-triangular array with four rows, four columns and a positive diagonal."
+    form = "The answer is a lower-triangular array with four rows, four columns and a positive diagonal."
+    C = array(answer, form, 2)
+    refuse(C.shape != (4, 4) or np.any(np.triu(C, 1)) or np.diag(C).min() <= 0, form)
     error = np.linalg.norm(C, axis=0).max() * np.linalg.norm(np.tri(4) @ np.linalg.inv(C)) / 2
     refuse(not error <= 1.32, "The error at equal privacy is still above 1.32. Compare the lengths of the columns.")
 
 
 def conditional_5(answer):
     """(alpha, P1, Q1) for which charging each bad output under its own law is worth half or less."""
-    parts = arrays(answer, 0, 1, 1)
-    refuse(parts is None or not len(parts[1]) == len(parts[2]) == 3, "The answer is an order and two lists of three probabilities.")
-    alpha, P, Q = parts
+    form = "The answer is an order and two lists of three probabilities."
+    alpha, P, Q = arrays(answer, form, 0, 1, 1)
+    refuse(not len(P) == len(Q) == 3, form)
     refuse(not alpha >= 1 or not min(*P, *Q) > 0, "Give an order of at least 1 and two lists of three positive probabilities.")
     refuse(max(abs(sum(P) - 1), abs(sum(Q) - 1)) > 1e-6, "Each list must add up to 1.")
     split = P[1] + alpha * Q[2]
@@ -97,9 +98,9 @@ def conditional_5(answer):
 
 def conditional_6(answer):
     """A past of eleven outputs after which column 1 is explained by the others."""
-    past = array(answer)
-    if past is None or len(past) != 11 or not np.abs(past).max() <= 10:
-        return "The answer is a list of eleven numbers, each between -10 and 10."
+    form = "The answer is a list of eleven numbers, each between -10 and 10."
+    past = array(answer, form)
+    refuse(len(past) != 11 or not np.abs(past).max() <= 10, form)
     encoder = matrices.optimal_counting(12)
     above, variance = encoder.entries()[:11], encoder.column_norms()[0] ** 2
     sets = (np.arange(2**12)[:, None] >> np.arange(12) & 1).astype(float)
@@ -110,9 +111,9 @@ def conditional_6(answer):
         return "The true posterior probability is not below a quarter of the bound. Which outputs contain column 1, and which other columns explain them?"
 
 
-@parts_of("The answer must be three numbers: sigma, q, delta.", 0, 0, 0)
-def mmcc_6(sigma, q, delta):
+def mmcc_6(answer):
     """(sigma, q, delta) for which independent rows report 1.4 times the true epsilon, add direction."""
+    sigma, q, delta = arrays(answer, "The answer must be three numbers: sigma, q, delta.", 0, 0, 0)
     refuse(not (0.2 <= sigma <= 10 and 0.05 <= q <= 0.9 and 1e-8 <= delta <= 1e-2), "Sigma, q or delta is outside its range.")
     rows = [(mixtures.binomial(k, q, sigma), 1) for k in (1, 2)]
     apart = accounting.epsilon(rows, delta, "add", "lattice").lower

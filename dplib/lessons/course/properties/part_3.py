@@ -11,12 +11,12 @@ from ....mechanisms import BallsInBins, PoissonDPSGD
 from ....mechanisms.calibration import calibrate
 from ....mixtures import VectorMixture, binomial
 from ....results import NoBracketError
-from .parsed import one_array, parts_of, refuse
+from .parsed import array, arrays, refuse
 
 
-@parts_of("the answer is a tuple of four numbers (a, q, T, alpha)", 0, 0, 0, 0)
-def tree_4(a, q, rounds, alpha):
+def tree_4(answer):
     """(a, q, T, alpha): randomised response for which add is at least 1.38 times remove."""
+    a, q, rounds, alpha = arrays(answer, "the answer is a tuple of four numbers (a, q, T, alpha)", 0, 0, 0, 0)
     if not (0.5 < a < 1 and 0 < q <= 1 and 1 <= rounds <= 8 and rounds == int(rounds) and 1 <= alpha < math.inf):
         return "needed are 1/2 < a < 1, 0 < q <= 1, a whole number T from 1 to 8, and alpha >= 1"
     remove = add = 0.0
@@ -29,9 +29,9 @@ def tree_4(a, q, rounds, alpha):
         return f"add is {add / remove:.3f} times remove: watch which outcomes count at your alpha, and move alpha to where one of them stops counting"
 
 
-@parts_of("the answer is a tuple (p, q, epsilon) with two lists of numbers and a number", 1, 1, 0)
-def tree_6(p, q, epsilon):
+def tree_6(answer):
     """(p, q, epsilon): the printed bound on the loss tail is exceeded four times."""
+    p, q, epsilon = arrays(answer, "the answer is a tuple (p, q, epsilon) with two lists of numbers and a number", 1, 1, 0)
     refuse(p.shape != q.shape or not 2 <= len(p) <= 6, "p and q are flat lists of equal length, 2 to 6")
     if not (np.all(p > 0) and np.all(q > 0) and abs(p.sum() - 1) < 1e-9 and abs(q.sum() - 1) < 1e-9):
         return "p and q need positive entries that sum to 1"
@@ -44,9 +44,9 @@ def tree_6(p, q, epsilon):
         return f"the tail is {times:.2f} times the printed bound; ask what a loss far above 2 epsilon adds to delta, and at which epsilon the factor can be large"
 
 
-@parts_of("the answer is a pair of numbers (c, sigma)", 0, 0)
-def bins_4(c, sigma):
+def bins_4(answer):
     """(c, sigma): an account that keeps the sign of c reports a hundredth of the true delta."""
+    c, sigma = arrays(answer, "the answer is a pair of numbers (c, sigma)", 0, 0)
     refuse(not (-3 <= c < 0 and 0.05 <= sigma <= 100), "needed are -3 <= c < 0 and a noise multiplier from 0.05 to 100")
 
     def delta(inner):
@@ -58,9 +58,9 @@ def bins_4(c, sigma):
         return f"the true delta is {true / reported:.3g} times the report: with which amount of noise does a single mode no longer decide?"
 
 
-@one_array("the answer is a list of four lists of numbers, all of the same length", 2)
-def bins_6(modes):
+def bins_6(answer):
     """Four vectors whose absolute inner products are no table of inner products."""
+    modes = array(answer, "the answer is a list of four lists of numbers, all of the same length", 2)
     refuse(len(modes) != 4 or not 1 <= modes.shape[1] <= 8, "needed are four vectors of equal length, at most 8")
     refuse(not np.any(modes), "the entries must not all be zero")
     table = np.abs(modes @ modes.T)
@@ -69,9 +69,9 @@ def bins_6(modes):
         return f"the smallest eigenvalue is {least:.3f} times the largest diagonal entry; put the four in a circle: which inner products may vanish, and what must the product of the signs around the circle be?"
 
 
-@parts_of("the answer is a pair (modes, centres) of lists of points in the plane", 2, 2)
-def monte_carlo_5(modes, centres):
+def monte_carlo_5(answer):
     """(modes, centres): importance sampling that reports 3% and is wrong by a factor of ten."""
+    modes, centres = arrays(answer, "the answer is a pair (modes, centres) of lists of points in the plane", 2, 2)
     if modes.shape != (2, 2) or not 1 <= len(centres) <= 3 or centres.shape[1] != 2:
         return "needed are two modes and one to three centres, each a list of two numbers"
     if not (np.all(modes >= 0) and modes.max() <= 5 and np.abs(centres).max() <= 15):
@@ -93,9 +93,9 @@ def monte_carlo_5(modes, centres):
         return f"the estimate is {value / true:.2f} times the truth: is what you overlook the larger part?"
 
 
-@parts_of("the answer is a pair of lists of numbers (values, probabilities)", 1, 1)
-def monte_carlo_6(values, chances):
+def monte_carlo_6(answer):
     """(values, probabilities): a law for which mean + 1.645 standard errors is no upper bound."""
+    values, chances = arrays(answer, "the answer is a pair of lists of numbers (values, probabilities)", 1, 1)
     refuse(values.shape != chances.shape or not 1 <= len(values) <= 5, "values and probabilities are flat lists of equal length, at most 5")
     if not (np.all(values >= 0) and np.all(values <= 1) and np.all(chances >= 0) and abs(chances.sum() - 1) < 1e-9):
         return "values must lie in [0, 1], and probabilities be at least 0 and sum to 1"
@@ -110,9 +110,9 @@ def monte_carlo_6(values, chances):
         return f"the bound is below half of the mean in {failed:.0%} of the experiments: what if the samples show nothing at all?"
 
 
-@parts_of("the answer is a pair of lists of 8 numbers", 1, 1)
-def encoder_4(*pair):
+def encoder_4(answer):
     """(preferred, better): Toeplitz coefficients that the printed objective ranks the wrong way."""
+    pair = arrays(answer, "the answer is a pair of lists of 8 numbers", 1, 1)
     if any(c.shape != (8,) or c[0] != 1 or not np.all((c >= 0) & (c < 1e6)) for c in pair):
         return "needed are two lists of 8 non-negative numbers, each beginning with 1"
     weights, errors, claims = np.arange(8, 0, -1), [], []
@@ -125,9 +125,9 @@ def encoder_4(*pair):
         return f"the true error of the first is {errors[0] / errors[1]:.3f} times that of the second: which coefficients take more noise back?"
 
 
-@one_array("the answer is a list of numbers", 1)
-def encoder_6(c):
+def encoder_6(answer):
     """Toeplitz coefficients that are within about 5% of the optimum at two targets."""
+    c = array(answer, "the answer is a list of numbers", 1)
     if not 1 <= len(c) <= 64 or c[0] != 1 or not np.all((c >= 0) & (c <= 10)):
         return "needed are at most 64 coefficients between 0 and 10, the first one equal to 1"
     encoder = matrices.toeplitz(np.pad(c, (0, 64 - len(c))))
@@ -137,9 +137,9 @@ def encoder_6(c):
             return f"the RMSE at epsilon {epsilon:g} is {error:.4g}; does this target ask for more or for less correlation?"
 
 
-@one_array("the answer is a list of numbers", 1)
-def training_6(c):
+def training_6(answer):
     """Toeplitz coefficients with a small error of the last model under fixed batches."""
+    c = array(answer, "the answer is a list of numbers", 1)
     if not 1 <= len(c) <= 16 or c[0] != 1 or not np.all((c >= 0) & (c <= 100)):
         return "needed are at most 16 coefficients between 0 and 100, the first one equal to 1"
     c, weights, carried = np.pad(c, (0, 256 - len(c))), np.zeros(256), 0.0
@@ -151,9 +151,9 @@ def training_6(c):
         return f"the error of the last model is {error:.4g}: only the last sum counts, so how much of each noise should the next round take back?"
 
 
-@parts_of("the answer is a tuple of three numbers (sigma, T, delta)", 0, 0, 0)
-def which_accountant_6(sigma, rounds, delta):
+def which_accountant_6(answer):
     """(sigma, T, delta): coins with one expected participation cost a quarter more than one known round."""
+    sigma, rounds, delta = arrays(answer, "the answer is a tuple of three numbers (sigma, T, delta)", 0, 0, 0)
     if not (0.5 <= sigma <= 10 and 2 <= rounds <= 1000 and rounds == int(rounds) and 1e-9 <= delta <= 1e-3):
         return "needed are sigma from 0.5 to 10, a whole number T from 2 to 1000, and delta from 1e-9 to 1e-3"
     once = gaussian.epsilon(1 / sigma, delta)
@@ -164,9 +164,9 @@ def which_accountant_6(sigma, rounds, delta):
         return f"the coins cost {coins / once:.3f} times as much: which bad luck with coins has a probability far above your delta, and how many rounds make it likely?"
 
 
-@parts_of("the answer is a tuple of four numbers (sigma, q, T, delta)", 0, 0, 0, 0)
-def common_mistakes_6(sigma, q, rounds, delta):
+def common_mistakes_6(answer):
     """(sigma, q, T, delta): T times the epsilon of one round, at the same delta, is a tenth of the truth or less."""
+    sigma, q, rounds, delta = arrays(answer, "the answer is a tuple of four numbers (sigma, q, T, delta)", 0, 0, 0, 0)
     if not (0.1 <= sigma <= 2 and 1e-6 <= q <= 0.1 and 1 <= rounds <= 10_000 and rounds == int(rounds)):
         return "needed are sigma from 0.1 to 2, q from 1e-6 to 0.1, and a whole number T from 1 to 10000"
     refuse(not 1e-9 <= delta <= 1e-5, "needed is a delta from 1e-9 to 1e-5")
@@ -181,9 +181,9 @@ def common_mistakes_6(sigma, q, rounds, delta):
         return f"nothing shows here that ten times the claim of {claimed:.3g} is too small: how plainly must a single participation show, and how often may it happen in all rounds together?"
 
 
-@parts_of("the answer is a tuple of three numbers (b, sigma, epsilon)", 0, 0, 0)
-def one_axis_4(batches, sigma, epsilon):
+def one_axis_4(answer):
     """(b, sigma, epsilon): the largest sum of a shuffled epoch refutes a million times the delta of Poisson sampling."""
+    batches, sigma, epsilon = arrays(answer, "the answer is a tuple of three numbers (b, sigma, epsilon)", 0, 0, 0)
     if not (10 <= batches <= 1000 and batches == int(batches) and 0.5 <= sigma <= 5 and 0.5 <= epsilon <= 8):
         return "needed are a whole number b from 10 to 1000, sigma from 0.5 to 5, and epsilon from 0.5 to 8"
     places = np.linspace(-2 * sigma, 2 + 8 * sigma, 4001)
@@ -200,9 +200,9 @@ def one_axis_4(batches, sigma, epsilon):
 _TWO_GRADIENTS = "the answer is a list of two gradients, each a pair of numbers"
 
 
-@one_array(_TWO_GRADIENTS, 2)
-def users_4(gradients):
+def users_4(answer):
     """Two gradients of length 1 in the plane whose user loses at most 0.45 times the account's delta(0.5)."""
+    gradients = array(answer, _TWO_GRADIENTS, 2)
     refuse(gradients.shape != (2, 2), _TWO_GRADIENTS)
     lengths = np.linalg.norm(gradients, axis=1)
     if not np.all(np.abs(lengths - 1) < 1e-6):
