@@ -14,11 +14,10 @@ from .parsed import Refused
 def find(identifier):
     """The check of an exercise: answer -> None or a hint. Raises LookupError if there is none."""
     name = identifier.replace("-", "_")
-    for number in (1, 2, 3):  # loaded with all that they need when the first answer is checked
-        part = importlib.import_module(f"{__name__}.part_{number}")
-        if hasattr(part, name):
-            return functools.partial(_hint, getattr(part, name))
-    raise LookupError(f"no function {name} for the exercise {identifier}")
+    checks = importlib.import_module(f"{__name__}.checks")  # loaded with all that it needs when the first answer is checked
+    if not hasattr(checks, name):
+        raise LookupError(f"no function {name} for the exercise {identifier}")
+    return functools.partial(_hint, getattr(checks, name))
 
 
 def _hint(check, answer):
