@@ -113,7 +113,7 @@ trust: setup-test  ## attack the statements and the tests, for hours: reference 
 mutation: setup  ## plant the dangerous faults and false statements whose result is not known, and see whether their tests fail
 	@$(TOOL) mutation
 
-study: setup  ## compute dplib/lessons/studies/ again (25 CPU minutes, resumable): STUDIES=encoders JOBS=2
+study: setup  ## compute dplib/lessons/studies/ again (more than an hour of CPU time, resumable): STUDIES=encoders JOBS=2
 	@$(TOOL) study $(STUDIES) --jobs $(or $(JOBS),1)
 
 lock: setup  ## bring requirements.txt in line with requirements.in (UPGRADE=1: newest versions)

@@ -10,7 +10,6 @@ COMMANDS = {
     "setup": "environment.py",
     "lock": "lock.py",
     "build": "build.py",
-    "slides": "slides.py",
     "live": "live.py",
     "execute": "execute.py",
     "test": "run_tests.py",

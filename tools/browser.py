@@ -15,7 +15,7 @@ FIREFOX = ("firefox", "firefox-esr")
 MAC_FIREFOX = "/Applications/Firefox.app/Contents/MacOS/firefox"
 
 
-def runs(path, name="chrom"):
+def runs(path, name):
     """Some systems carry a script of that name that only asks to install the browser."""
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60)
@@ -34,20 +34,19 @@ def playwright_browser():
         return None
 
 
+def first_that_runs(paths, name="chrom"):
+    return next((path for path in paths if path and Path(path).exists() and runs(path, name)), None)
+
+
 def find_chromium():
     """Path of a Chromium or Chrome: $CHROMIUM, an installed one, or Playwright's own; None if there is none."""
-    candidates = [os.environ.get("CHROMIUM"), *map(shutil.which, NAMES), *MAC]
-    for path in candidates:
-        if path and Path(path).exists() and runs(path):
-            return path
-    path = playwright_browser()
-    return path if path and Path(path).exists() and runs(path) else None
+    installed = [os.environ.get("CHROMIUM"), *map(shutil.which, NAMES), *MAC]
+    return first_that_runs(installed) or first_that_runs([playwright_browser()])
 
 
 def find_firefox():
     """Path of a Firefox: $FIREFOX or an installed one; None if there is none. Tests of pages that compute run in it, too."""
-    candidates = [os.environ.get("FIREFOX"), *map(shutil.which, FIREFOX), MAC_FIREFOX]
-    return next((path for path in candidates if path and Path(path).exists() and runs(path, "firefox")), None)
+    return first_that_runs([os.environ.get("FIREFOX"), *map(shutil.which, FIREFOX), MAC_FIREFOX], "firefox")
 
 
 if __name__ == "__main__":

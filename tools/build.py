@@ -1,20 +1,15 @@
 """Build the book afresh from the stored outputs; every warning is an error.
 
-    python -m tools build [--output FOLDER] [--source FOLDER]
-
-Two lines: one at the start, and at the end the address of the book. What Jupyter Book says is shown with VERBOSE=1;
-if the build fails, what is wrong is shown in any case.
+Two lines: one at the start, and at the end the address of the book; if the build fails, what is wrong.
 
 A fresh build, because an incremental one does not repeat the warnings of pages that did not change. It is
 made in _build/.partial and takes the place of _build/html only when it is whole: a build that fails or is
 killed leaves the old pages as they were.
 """
 
-import argparse
 import contextlib
 import fcntl
 import html
-import os
 import re
 import shutil
 import subprocess
@@ -58,25 +53,13 @@ def replace(new, pages):
     recover(pages)
 
 
-def run_builder(source, output, verbose, held):
+def run_builder(source, output, held):
     """Run Jupyter Book into output/_build; return (exit status, its text)."""
     command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
     command += ["build", str(source), "-W", "-n", "--keep-going", "--path-output", str(output)]
-    process = subprocess.Popen(
-        command,
-        cwd=source,
-        pass_fds=[held],
-        text=True,
-        encoding="utf-8",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if verbose:
-            print(line, end="", flush=True)
-    return process.wait(), "".join(lines)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8"}
+    done = subprocess.run(command, cwd=source, pass_fds=[held], check=False, **pipes)
+    return done.returncode, done.stdout
 
 
 def preview(text):
@@ -97,7 +80,9 @@ def finish(pages):
     head = "".join(f"{tag}\n" for tag in preview(first))
     (pages / "index.html").write_text(plain_pages.redirect(start, title, head), encoding="utf-8")
     problems = slides.write(pages)
-    problems += policy.secure(pages)
+    for name in policy.TEMPLATES:
+        (pages / "_static" / name).unlink(missing_ok=True)
+    problems += policy.secure(sorted(pages.rglob("*.html")))
     search = pages / "search.html"
     text = search.read_text(encoding="utf-8").replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'", 1)
     search.write_text(text, encoding="utf-8")
@@ -107,15 +92,15 @@ def finish(pages):
 def add_wheel(source, folder):
     """A wheel of the library beside the notebooks that can be downloaded: their first cell takes it. Return the problems."""
     with tempfile.TemporaryDirectory() as copy:
-        for name in ("dplib", "pyproject.toml", "README.md", "LICENSE"):
-            copied = shutil.copytree if (source / name).is_dir() else shutil.copy2
-            copied(source / name, Path(copy, name))
+        shutil.copytree(source / "dplib", Path(copy, "dplib"))
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy2(source / name, copy)
         command = "-m pip wheel -q --no-deps --no-build-isolation --disable-pip-version-check -w".split()
         done = subprocess.run([sys.executable, *command, str(folder), copy], capture_output=True, text=True)
     return [f"no wheel of the library could be made: {done.stderr.strip()}"] if done.returncode else []
 
 
-def build(source=ROOT, output=None, verbose=False):
+def build(source=ROOT, output=None):
     """Build output/_build/html; return (exit status, text of the builder)."""
     source = Path(source).resolve()
     folder = (Path(output).resolve() if output else source) / "_build"
@@ -125,7 +110,7 @@ def build(source=ROOT, output=None, verbose=False):
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
         try:
-            status, text = run_builder(source, partial, verbose, held)
+            status, text = run_builder(source, partial, held)
             pages = partial / "_build" / "html"
             if status == 0:
                 found = finish(pages)
@@ -152,24 +137,15 @@ def problems(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--source", type=Path, default=ROOT)
-    parser.add_argument("--output", type=Path, help="folder for _build (default: the source)")
-    arguments = parser.parse_args()
     print("build: all pages, from the stored outputs, about a minute", flush=True)
     try:
-        status, text = build(arguments.source, arguments.output, verbose=bool(os.environ.get("VERBOSE")))
+        status, text = build()
     except OSError as error:  # a full disk, a folder that may not be written
         status, text = 1, f"ERROR: {error}"
     if status:
-        print(
-            "build: failed; the pages of the last build are as they were",
-            *problems(text),
-            sep="\n  ",
-            file=sys.stderr,
-        )
+        print("build: failed; the pages of the last build are as they were", *problems(text), sep="\n  ", file=sys.stderr)
         return status
-    page = (arguments.output or arguments.source).resolve() / "_build" / "html" / "index.html"
+    page = ROOT / "_build" / "html" / "index.html"
     print(f"The book is built; `make serve` serves it at http://localhost:8000. Open {page.as_uri()}")
     return 0
 

@@ -3,7 +3,7 @@
     python -m tools course exercises [--force] [NAME …]   write notebooks/exercises/ and dplib/lessons/course/answers/, and
                                                             (all chapters) the labs and the list in book/exercises.md
     python -m tools course exercises --check              write nothing; exit 1 where they disagree
-    python -m tools course assignments [--output FOLDER]  assignments for nbgrader, in course/ (.venv-course)
+    python -m tools course assignments [NAME …]           assignments for nbgrader, in course/ (.venv-course)
     python -m tools course variants --students FILE --seed TEXT --keys FOLDER [--output FOLDER] [EXERCISE …]
                                                             exercises with other numbers for every student
     python -m tools course mark --keys FOLDER --submitted FOLDER    marks for what came back, as a table
@@ -16,16 +16,19 @@ import argparse
 import json
 import multiprocessing
 import os
+import re
 import sys
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import course_labs
 import course_notebooks as course
-import course_page
 import notebook_tools as tools
 import one_move
-from tqdm import tqdm
+from bootstrap_cell import repository
+from set_repository import COLAB
+
+BEGIN, END = "<!-- list: begin -->", "<!-- list: end -->"
 
 
 def files(root, stem):
@@ -46,8 +49,8 @@ def load(root, stem):
     """The solutions of a chapter; CourseError with all that they break."""
     path = files(root, stem)[0]
     chapter = Path(root, "notebooks", path.name)
-    if not chapter.is_file():
-        raise course.CourseError(f"{stem}: there is no chapter of this name")
+    if not chapter.is_file() or not path.is_file():
+        raise course.CourseError(f"{stem}: there is no chapter of this name with solutions")
     solutions = course.read(path)
     found = course.problems(solutions, tools.read(chapter))
     if found:
@@ -99,131 +102,157 @@ def orphans(root):
     return sorted(path for path in made if path.stem not in known)
 
 
-def exercises(root, names, force, check):
-    names = names or stems(root)
-    failed, chosen = [], []
+def stale(root, names, force):
+    """({stem: why it is to be made anew}, {stem: which rule it breaks})."""
+    chosen, broken = {}, {}
     for stem in names:
         try:
-            reason = disagreement(root, stem)
+            reason = disagreement(root, stem) or ("forced" if force else None)
         except course.CourseError as error:
-            print(f"course: {error}")
-            failed.append(stem)
+            broken[stem] = str(error)
             continue
-        if reason or force:
-            chosen.append(stem)
-            print(f"course: {stem}: {reason or 'forced'}")
-    for path in orphans(root):
-        print(f"course: {path.relative_to(root)}: no solutions notebook makes this file")
-        failed.append(path.stem)
-    if names == stems(root):
-        for problem in course_labs.update(root, check):
-            print(f"course: {problem}")
-            failed.append("labs")
-    if check:
-        if not failed and not course_page.is_current([load(root, stem) for stem in stems(root)], root):
-            print("course: the list in book/exercises.md is not what the solutions make")
-            failed.append("exercises.md")
-        return 1 if failed or chosen else 0
+        if reason:
+            chosen[stem] = reason
+    return chosen, broken
+
+
+def make_all(root, chosen):
+    """Make these chapters, two at a time, each in a process of its own; {stem: what went wrong}."""
     os.environ.update(tools.kernel_environment())
-    spawn = multiprocessing.get_context("spawn")
+    spawn, failed = multiprocessing.get_context("spawn"), {}
     with ProcessPoolExecutor(2, mp_context=spawn, max_tasks_per_child=1) as pool:
-        jobs = {pool.submit(make, root, stem): stem for stem in chosen}
-        with tqdm(total=len(jobs), unit="notebook", disable=None if jobs else True) as bar:
-            for job in as_completed(jobs):
-                stem, error = jobs[job], job.exception()
-                bar.update()
-                if error is None:
-                    bar.write(f"course: {stem}: {job.result()} exercises", file=sys.stdout)
-                else:
-                    failed.append(stem)
-                    bar.write(f"course: {stem}: {error if isinstance(error, course.CourseError) else repr(error)}", file=sys.stdout)
-    if not failed and names == stems(root):
-        course_page.write([load(root, stem) for stem in names], root)
-    print(f"course: {len(chosen)} notebooks made anew, {len(names) - len(chosen)} current" if not failed else f"course: failed: {', '.join(failed)}")
-    return 1 if failed else 0
+        jobs = {stem: pool.submit(make, root, stem) for stem in chosen}
+        for stem, job in jobs.items():
+            try:
+                print(f"course: {stem}: {job.result()} exercises", flush=True)
+            except course.CourseError as error:
+                failed[stem] = str(error)
+    return failed
 
 
-def assignments(root, names, folder):
+def exercises(arguments):
+    root, check, whole = arguments.root.resolve(), arguments.check, not arguments.names
+    names = arguments.names or stems(root)
+    chosen, failed = stale(root, names, arguments.force)
+    for stem, reason in chosen.items():
+        print(f"course: {stem}: {reason}")
+    failed |= {path.name: "no solutions notebook makes this file" for path in orphans(root)}
+    if whole:
+        failed |= dict(course_labs.update(root, check))
+    if not check:
+        failed |= make_all(root, chosen)
+    if whole and not failed and not (check and chosen):
+        text = listed([load(root, stem) for stem in names], root)
+        if not check:
+            one_move.write_text(page(root), text)
+        elif text != page(root).read_text(encoding="utf-8"):
+            failed["exercises.md"] = "the list is not what the solutions make"
+    for name, problem in failed.items():
+        print(f"course: {name}: {problem}")
+    if not failed and not check:
+        print(f"course: {len(chosen)} notebooks made anew, {len(names) - len(chosen)} current")
+    return 1 if failed or (check and chosen) else 0
+
+
+def page(root):
+    """The page with the list of all exercises."""
+    return Path(root) / "book" / "exercises.md"
+
+
+def listing(all_solutions, root):
+    """The Markdown between the two marks: for each chapter a line of links and a table."""
+    url, branch = repository(root)
+    parts = []
+    for solutions in all_solutions:
+        stem, head = solutions.path.stem, tools.source(solutions.head[0])
+        title = re.search(rf"\[([^\]]+)\]\(\.\./{stem}\.ipynb\)", head).group(1)
+        minutes = re.search(r"\*\*Working time\*\* (\d+) min", head).group(1)
+        where = f"blob/{branch}/notebooks/exercises/{stem}.ipynb"
+        points = sum(exercise.rules["points"] for exercise in solutions.exercises)
+        rows = [
+            f"| `{exercise.identifier}` | {exercise.title} | {exercise.rules['kind']} | {exercise.rules['points']} |"
+            for exercise in solutions.exercises
+        ]
+        parts += [
+            f"### {title}",
+            "",
+            f"[In the page](../notebooks/exercises/{stem}.ipynb) · [open in Colab]({COLAB}{url.removeprefix('https://github.com/')}/{where}) · "
+            f"[on GitHub]({url}/{where}) · {{download}}`download <../notebooks/exercises/{stem}.ipynb>` · "
+            f"[the chapter](../notebooks/{stem}.ipynb) · {points} points · about {minutes} min",
+            "",
+            "| Name | Exercise | Kind | Points |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    return "\n".join(parts)
+
+
+def listed(all_solutions, root):
+    """The text of the page with the list that the solutions make."""
+    before, rest = page(root).read_text(encoding="utf-8").split(BEGIN)
+    return f"{before}{BEGIN}\n\n{listing(all_solutions, root).strip()}\n\n{END}{rest.partition(END)[2]}"
+
+
+def assignments(arguments):
     import course_assignments
 
-    try:
-        chosen = [load(root, stem) for stem in names or stems(root)]
-        count = course_assignments.make(chosen, folder)
-    except course.CourseError as error:
-        print(f"course: {error}")
-        return 1
-    activate = Path(sys.executable).with_name("activate")
-    print(course_assignments.HOW_TO.format(count=count, folder=folder, activate=activate), end="")
-    return 0
+    root, folder = tools.ROOT, tools.ROOT / "course"
+    count = course_assignments.make([load(root, stem) for stem in arguments.names or stems(root)], folder)
+    print(f"course: {count} assignments for students in {folder / 'release'}; book/teaching.md says how to go on")
 
 
-def variants(root, arguments):
+def variants(arguments):
     import course_variants
 
     try:
         students = arguments.students.read_text(encoding="utf-8").split()
     except OSError as error:
-        print(f"course: the file of students cannot be read: {error}")
-        return 1
-    output = arguments.output or root / "course" / "variants"
-    try:
-        count = course_variants.make(students, arguments.seed, output, arguments.keys, arguments.exercises, root)
-    except course.CourseError as error:
-        print(f"course: {error}")
-        return 1
-    print(f"course: {count} notebooks in {output}, their keys in {arguments.keys}")
-    return 0
+        raise course.CourseError(f"the file of students cannot be read: {error}") from None
+    count = course_variants.make(students, arguments.seed, arguments.output, arguments.keys, arguments.exercises)
+    print(f"course: {count} notebooks in {arguments.output}, their keys in {arguments.keys}")
 
 
 def mark(arguments):
     import course_variants
 
-    try:
-        found = course_variants.marks(arguments.submitted, arguments.keys)
-    except course.CourseError as error:
-        print(f"course: {error}")
-        return 1
+    found = course_variants.marks(arguments.submitted, arguments.keys)
     names = list(dict.fromkeys(name for given in found.values() for name in given))
     print("student", *names, "right", sep=",")
     for student, given in found.items():
         print(student, *(int(given.get(name, False)) for name in names), sum(given.values()), sep=",")
-    return 0
 
 
-def main(argv=None):
+def parsed(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     first = commands.add_parser("exercises", help="write notebooks/exercises/ and dplib/lessons/course/answers/")
     first.add_argument("--force", action="store_true", help="run also what did not change")
     first.add_argument("--check", action="store_true", help="write nothing; exit 1 where files disagree")
-    second = commands.add_parser("assignments", help="assignments for nbgrader")
-    second.add_argument("--output", type=Path, help="the course folder (default: course/)")
+    first.add_argument("--root", type=Path, default=tools.ROOT)
+    second = commands.add_parser("assignments", help="assignments for nbgrader, in course/")
     for command in (first, second):
         command.add_argument("names", nargs="*", help="stems of chapters; by default all")
-        command.add_argument("--root", type=Path, default=tools.ROOT)
     third = commands.add_parser("variants", help="exercises with other numbers for every student")
     third.add_argument("--students", type=Path, required=True, help="a file with the students' names, one a line")
     third.add_argument("--seed", required=True, help="any text; the same text draws the same numbers")
-    third.add_argument("--output", type=Path, help="folder for the notebooks (default: course/variants)")
+    third.add_argument("--output", type=Path, default=tools.ROOT / "course" / "variants", help="folder for the notebooks")
     third.add_argument("exercises", nargs="*", help="names such as group-1; by default all that can be set")
-    third.add_argument("--root", type=Path, default=tools.ROOT)
     fourth = commands.add_parser("mark", help="marks for submitted variants, as a table; nothing of them is run")
     fourth.add_argument("--submitted", type=Path, required=True, help="folder with STUDENT.ipynb")
     for command in (third, fourth):
         command.add_argument("--keys", type=Path, required=True, help="folder of the keys, outside the repository")
-    arguments = parser.parse_args(argv)
-    if arguments.command == "mark":
-        return mark(arguments)
-    root = arguments.root.resolve()
-    if arguments.command == "variants":
-        return variants(root, arguments)
-    unknown = sorted(set(arguments.names) - set(stems(root)))
-    if unknown:
-        print(f"course: no solutions notebook of the name {', '.join(unknown)}")
-        return 2
-    if arguments.command == "assignments":
-        return assignments(root, arguments.names, (arguments.output or root / "course").resolve())
-    return exercises(root, arguments.names, arguments.force, arguments.check)
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    arguments = parsed(argv)
+    run = {"exercises": exercises, "assignments": assignments, "variants": variants, "mark": mark}[arguments.command]
+    try:
+        return run(arguments) or 0
+    except course.CourseError as error:
+        print(f"course: {error}")
+        return 1
 
 
 if __name__ == "__main__":

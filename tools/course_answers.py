@@ -6,7 +6,6 @@ The cells are run as plain Python in this process, one after another.
 import contextlib
 import io
 import math
-import os
 import re
 import traceback
 from fractions import Fraction
@@ -49,17 +48,6 @@ def _run(cell, names, where):
         raise course.CourseError(f"{where}: {type(error).__name__}: {error} (line {last.lineno} of {last.name})") from error
 
 
-@contextlib.contextmanager
-def _folder(path):
-    """The kernel of a notebook works in the notebook's folder."""
-    before = os.getcwd()
-    os.chdir(path.parent)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 def records(solutions):
     """{identifier: record} of a solutions notebook: every answer, every mistake with its hint.
 
@@ -70,7 +58,7 @@ def records(solutions):
 
     matplotlib.use("agg")
     names, found = {"__name__": "__main__"}, {}
-    with _folder(solutions.path):
+    with contextlib.chdir(solutions.path.parent):  # where the kernel of a notebook works
         for number, cell in enumerate(solutions.head, start=1):
             if cell["cell_type"] == "code":
                 _run(cell, names, f"{solutions.path.name}, cell {number}")
@@ -179,7 +167,7 @@ def _told(hint, values):
 def stub_problems(notebook, records, path):
     """What is wrong with a student's notebook as it is handed out: every check must say "not yet"."""
     found, names = [], {"__name__": "__main__"}
-    with _folder(path):
+    with contextlib.chdir(path.parent):
         for cell in tools.code_cells(notebook):
             text = tools.source(cell)
             match = re.fullmatch(r'course\.check\("([\w-]+)", (answer_\d+)\)', text.strip())

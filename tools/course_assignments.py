@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import course_notebooks as course
-import nbformat
 import notebook_tools as tools
 from tqdm import tqdm
 
@@ -19,17 +18,6 @@ c = get_config()
 c.CourseDirectory.course_id = "privacy-amplification"
 c.Execute.timeout = 120  # seconds for one cell of a submission
 c.NbGrader.logfile = ""
-"""
-HOW_TO = """\
-course: {count} assignments for students in {folder}/release/NAME/NAME.ipynb
-
-Hand them out. What comes back goes to {folder}/submitted/STUDENT/NAME/NAME.ipynb. Then, for one assignment:
-
-  . {activate}
-  cd {folder}
-  nbgrader autograde NAME            points, with the hidden tests
-  nbgrader generate_feedback NAME    a page for each student, in feedback/
-  nbgrader export                    all points as grades.csv
 """
 
 
@@ -49,21 +37,18 @@ def source_notebook(solutions):
         cells.append(course.marked(exercise.statement, f"{name}-statement"))
         cells.append(course.marked(exercise.solution, name, solution=True))
         cells.append(course.marked(exercise.check, f"{name}-check", graded_check(exercise), points=exercise.rules["points"]))
-    metadata = {"kernelspec": tools.KERNEL, "language_info": tools.LANGUAGE}
-    return nbformat.from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+    return tools.made(cells)
 
 
 def gradebook(folder):
     """nbgrader's programming interface on a course folder."""
     from nbgrader.apps import NbGraderAPI
-    from traitlets.config import Config
+    from traitlets.config import PyFileConfigLoader
 
     # nbgrader calls its helpers by name.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    config = Config()
+    config = PyFileConfigLoader("nbgrader_config.py", path=str(folder)).load_config()
     config.CourseDirectory.root = str(folder)
-    config.CourseDirectory.course_id = "privacy-amplification"
-    config.Execute.timeout = 120
     api = NbGraderAPI(config=config)
     api.log.setLevel(logging.ERROR)
     return api

@@ -10,7 +10,6 @@ import re
 from pathlib import Path
 
 import course_notebooks as course
-import nbformat
 import notebook_tools as tools
 
 MINUTES = 90
@@ -34,10 +33,6 @@ def handed_out(path):
 def name(path):
     """lab-correlated-noise for lab_correlated_noise.ipynb."""
     return path.stem.replace("_", "-")
-
-
-def _tags(cell):
-    return cell["metadata"].get("tags", [])
 
 
 def steps(notebook):
@@ -66,7 +61,7 @@ def problems(path):
         found.append(f"the minutes of its steps must add up to {MINUTES}; got {total}")
     for number, _, _, cells in parts:
         wanted = f'print("{name(path)}-{number}: correct.")'
-        checks = [tools.source(cell) for cell in cells if "check" in _tags(cell)]
+        checks = [tools.source(cell) for cell in cells if "check" in tools.tags(cell)]
         if len(checks) != 1 or not checks[0].rstrip().endswith(wanted) or "assert " not in checks[0]:
             found.append(f"step {number} needs one check that asserts something and ends with {wanted}")
         for cell in cells:
@@ -76,7 +71,7 @@ def problems(path):
 
 def _solution_problems(cell):
     text = tools.source(cell)
-    if cell["cell_type"] != "code" or "solution" not in _tags(cell):
+    if cell["cell_type"] != "code" or "solution" not in tools.tags(cell):
         if course.BEGIN in text:
             yield "a solution in a cell without the tag solution"
         return
@@ -92,18 +87,15 @@ def student(path):
     notebook = tools.read(path)
     cells = []
     for cell in notebook["cells"]:
-        if cell["cell_type"] == "markdown" and "solution" in _tags(cell):
+        if cell["cell_type"] == "markdown" and "solution" in tools.tags(cell):
             continue
         text = tools.source(cell)
         if not cells:
             text = text.rstrip() + "\n\n" + HOW_TO
         if cell["cell_type"] == "code":
             text = course.REGION.sub(r'\1raise NotImplementedError("your code here")', text)
-        kept = [tag for tag in _tags(cell) if tag not in course.ROLES]
-        copied = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": {"tags": kept} if kept else {}, "source": text}
-        cells.append(copied | ({"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {}))
-    metadata = {"kernelspec": tools.KERNEL, "language_info": tools.LANGUAGE}
-    return nbformat.from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+        cells.append(course.bare(cell, text))
+    return tools.made(cells)
 
 
 def disagreement(path):
@@ -115,17 +107,14 @@ def disagreement(path):
 
 
 def update(root, check):
-    """Write the student's versions that are not current; return the problems, one sentence each.
+    """Write the student's versions that are not current; yield (file, problem).
 
     check : write nothing, a version that is not current is a problem.
     """
-    found = []
     for path in paths(root):
-        broken = problems(path)
-        found += [f"{path.name}: {problem}" for problem in broken]
+        broken = "; ".join(problems(path))
         reason = None if broken else disagreement(path)
-        if reason and check:
-            found.append(f"{path.name}: {reason}")
+        if broken or (reason and check):
+            yield path.name, broken or reason
         elif reason:
             tools.write(student(path), handed_out(path))
-    return found

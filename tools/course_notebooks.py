@@ -10,7 +10,6 @@ import json
 import re
 from dataclasses import dataclass, field
 
-import nbformat
 import notebook_tools as tools
 
 KINDS = ("by hand", "code", "break it", "open")
@@ -67,14 +66,6 @@ class Solutions:
     head: list
     exercises: list
 
-    @property
-    def title(self):
-        return tools.source(self.head[0]).splitlines()[0].removeprefix("# ")
-
-
-def _tags(cell):
-    return cell["metadata"].get("tags", [])
-
 
 def read(path):
     """A solutions notebook taken apart. Raises CourseError where a cell has no place."""
@@ -89,7 +80,7 @@ def read(path):
         if not exercises:
             head.append(cell)
             continue
-        roles = [tag for tag in _tags(cell) if tag in ROLES]
+        roles = [tag for tag in tools.tags(cell) if tag in ROLES]
         if len(roles) != 1:
             raise CourseError(f"{where}: the cell needs exactly one of the tags {', '.join(ROLES)}")
         _place(exercises[-1], roles[0], cell, where)
@@ -102,16 +93,12 @@ def _place(exercise, role, cell, where):
         if role != "solution":
             raise CourseError(f"{where}: a Markdown cell cannot be a {role}")
         exercise.explanation.append(cell)
-        return
-    if role == "mistake":
-        exercise.mistakes.append(cell)
-    elif role == "hidden-test":
-        exercise.hidden_tests.append(cell)
+    elif role in ("mistake", "hidden-test"):
+        getattr(exercise, role.replace("-", "_") + "s").append(cell)
+    elif getattr(exercise, role) is not None:
+        raise CourseError(f"{where}: {exercise.identifier} has a second {role} cell")
     else:
-        name = "solution" if role == "solution" else "check"
-        if getattr(exercise, name) is not None:
-            raise CourseError(f"{where}: {exercise.identifier} has a second {name} cell")
-        setattr(exercise, name, cell)
+        setattr(exercise, role, cell)
 
 
 def listed_numbers(chapter):
@@ -204,19 +191,15 @@ def _solution_problems(exercise):
         yield f"its solution is not enclosed by {BEGIN} and {END}"
         return
     try:
-        stub = stub_source(exercise)
-        names = _assigned(stub)
+        names = _assigned(stub_source(exercise))
     except SyntaxError as error:
         yield f"its stub is no valid Python: {error}"
         return
     if exercise.answer not in names:
         yield f"its solution does not define {exercise.answer}"
-    if exercise.answer in _assigned(REGION.sub(r"\1pass", source)) and "" in _indents(source):
+    indents = [match.group(1) for match in REGION.finditer(source)]
+    if exercise.answer in _assigned(REGION.sub(r"\1pass", source)) and "" in indents:
         yield f"{exercise.answer} is defined outside the solution's lines, which the student's version would overwrite"
-
-
-def _indents(source):
-    return {match.group(1) for match in REGION.finditer(source)}
 
 
 def _assigned(source):
@@ -250,22 +233,22 @@ def student_notebook(solutions):
         cells.append(marked(exercise.statement, f"{name}-statement"))
         cells.append(marked(exercise.solution, name, stub_source(exercise), solution=True))
         cells.append(marked(exercise.check, f"{name}-check", points=exercise.rules["points"]))
-    metadata = {"kernelspec": tools.KERNEL, "language_info": tools.LANGUAGE}
-    return nbformat.from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+    return tools.made(cells)
 
 
 def marked(cell, name, source=None, *, solution=False, points=None):
     """A cell without outputs, with the marks by which nbgrader knows it; cells that students do not edit are restored before grading."""
     about = {"grade": points is not None, "solution": solution, "locked": not solution, "task": False}
     about |= {"schema_version": 3, "grade_id": name} | ({} if points is None else {"points": points})
-    tags = [tag for tag in _tags(cell) if tag not in ROLES]
-    result = {
-        "cell_type": cell["cell_type"],
-        "id": cell["id"],
-        "metadata": {"nbgrader": about} | ({"tags": tags} if tags else {}),
-        "source": tools.source(cell) if source is None else source,
-    }
-    return result | ({"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {})
+    return bare(cell, tools.source(cell) if source is None else source, nbgrader=about)
+
+
+def bare(cell, source, **metadata):
+    """A copy of a cell with this source, without outputs and without the tags that say what it is for."""
+    tags = [tag for tag in tools.tags(cell) if tag not in ROLES]
+    metadata |= {"tags": tags} if tags else {}
+    copied = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": metadata, "source": source}
+    return copied | ({"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {})
 
 
 def fingerprint(solutions):

@@ -9,10 +9,10 @@ import json
 import random
 import re
 
-import nbformat
 import notebook_tools as tools
 from bootstrap_cell import bootstrap_source
 from course_notebooks import CourseError
+from nbformat.v4 import new_code_cell, new_markdown_cell
 from variant_exercises import EXERCISES
 
 from dplib.lessons.course import compare
@@ -42,10 +42,10 @@ SHEET = re.compile(r"^ANSWERS (\{.*\})$", re.MULTILINE)
 def known(names=()):
     """The exercises of these names, all without any. Raises CourseError for a name that none has."""
     available = {exercise.name: exercise for exercise in EXERCISES}
-    unknown = sorted(set(names) - set(available))
-    if unknown:
-        raise CourseError(f"no variant of {', '.join(unknown)}; there are {', '.join(available)}")
-    return [available[name] for name in names] if names else list(EXERCISES)
+    for name in names:
+        if name not in available:
+            raise CourseError(f"no variant of {name}; there are {', '.join(available)}")
+    return [available[name] for name in names or available]
 
 
 def drawn(exercise, student, seed):
@@ -74,7 +74,8 @@ def statement(exercise, numbers):
     if places != set(numbers):
         raise CourseError(f"{exercise.name}: the statement has the places {sorted(places)}, the numbers are {sorted(numbers)}")
     # In the code of a call a number stands as Python writes it.
-    text = re.sub(r"`[^`]*`", lambda code: re.sub(r"<<(\w+)>>", lambda place: str(numbers[place.group(1)]), code.group()), exercise.statement)
+    code = lambda match: re.sub(r"<<(\w+)>>", lambda place: str(numbers[place.group(1)]), match.group())
+    text = re.sub(r"`[^`]*`", code, exercise.statement.strip())
     return re.sub(r"<<(\w+)>>", lambda place: in_words(numbers[place.group(1)]), text)
 
 
@@ -86,20 +87,19 @@ def record(exercise, numbers):
 
 def notebook(exercises, all_numbers, student):
     """What a student gets. Nothing of the key is in it."""
-    new = nbformat.v4
     cells = [
-        new.new_markdown_cell(HEAD.format(student=student), id="head"),
-        new.new_code_cell(bootstrap_source(), id="bootstrap", metadata={"tags": ["hide-input"]}),
-        new.new_code_cell(IMPORTS, id="imports"),
+        new_markdown_cell(HEAD.format(student=student), id="head"),
+        new_code_cell(bootstrap_source(), id="bootstrap", metadata={"tags": ["hide-input"]}),
+        new_code_cell(IMPORTS, id="imports"),
     ]
     lines = []
     for place, (exercise, numbers) in enumerate(zip(exercises, all_numbers, strict=True), start=1):
         text = f"## {place}. {exercise.title}\n\n{statement(exercise, numbers)}"
-        cells.append(new.new_markdown_cell(text, id=f"{exercise.name}-statement"))
-        cells.append(new.new_code_cell(f"answer_{place} = None  # your code here", id=exercise.name))
+        cells.append(new_markdown_cell(text, id=f"{exercise.name}-statement"))
+        cells.append(new_code_cell(f"answer_{place} = None  # your code here", id=exercise.name))
         lines.append(f'"{exercise.name}": None if answer_{place} is None else np.ravel(answer_{place}).tolist()')
-    cells.append(new.new_code_cell(LAST.format(names="\n    " + ",\n    ".join(lines) + ",\n"), id="last"))
-    return new.new_notebook(cells=cells, metadata={"kernelspec": tools.KERNEL, "language_info": tools.LANGUAGE})
+    cells.append(new_code_cell(LAST.format(names="\n    " + ",\n    ".join(lines) + ",\n"), id="last"))
+    return tools.made(cells)
 
 
 def make(students, seed, output, keys, names=(), root=tools.ROOT):
@@ -129,20 +129,14 @@ def make(students, seed, output, keys, names=(), root=tools.ROOT):
 
 def answers(path):
     """{exercise: list of numbers, or None} that a submitted notebook printed. Raises CourseError if it printed none."""
-    printed = [
-        "".join(output.get("text", ""))
-        for cell in tools.code_cells(tools.read(path))
-        for output in cell.get("outputs", [])
-        if output["output_type"] == "stream"
-    ]
-    found = SHEET.findall("\n".join(printed))
+    outputs = [output for cell in tools.code_cells(tools.read(path)) for output in cell.get("outputs", [])]
+    found = SHEET.findall("\n".join(map(tools.output_text, outputs)))
     if not found:
         raise CourseError(f"{path.name}: no line ANSWERS in the outputs; run all cells and save")
     try:
-        sheet = json.loads(found[-1])
+        return json.loads(found[-1])
     except ValueError as error:
         raise CourseError(f"{path.name}: the line ANSWERS cannot be read ({error})") from None
-    return sheet
 
 
 def is_right(key, given):

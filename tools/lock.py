@@ -56,8 +56,7 @@ def main():
     parser.add_argument("--upgrade", action="store_true", help="take the newest versions")
     arguments = parser.parse_args()
     for name in LOCKS:
-        if (ROOT / f"{name}.in").exists():
-            print(f"{name}.txt: {lock(name, arguments.upgrade)} packages")
+        print(f"{name}.txt: {lock(name, arguments.upgrade)} packages")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,18 @@
 """Open every notebook alone, as on Colab, with several versions of Python.
 
-    python -m tools matrix [NAME …] [--all] [--python 3.11 3.12 3.13] [--skip-missing] [--install]
+    python -m tools matrix [NAME …] [--python 3.11 3.12 3.13] [--skip-missing]
 
 Each notebook is copied into an empty folder and run from the top in a fresh environment that holds only what
 Colab is known to have: NumPy, SciPy, Matplotlib and JAX at whatever versions fit. Its first cell fetches the
 rest; a bare git repository made of the working tree stands in for the remote one. Printed, and written to
 _build/matrix.txt and .json: whether it ran through, whether its outputs are the stored ones, and how long it took.
 
-A Python that is not on this machine is named, and the run fails, unless --skip-missing says otherwise;
---install lets uv download it first.
+A Python that is not on this machine is named, and the run fails, unless --skip-missing says otherwise.
 """
 
 import argparse
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -27,6 +25,7 @@ from bootstrap_cell import repository
 from tqdm import tqdm
 
 ROOT = tools.ROOT
+NOTEBOOKS = ROOT / "notebooks"
 VERSIONS = ("3.11", "3.12", "3.13")
 PREINSTALLED = ("numpy", "scipy", "matplotlib", "jax")
 RUNNER = ("ipykernel", "nbclient")
@@ -48,9 +47,7 @@ class Failed(Exception):
 
 def run(*command, timeout=900, **keywords):
     try:
-        done = subprocess.run(
-            [str(part) for part in command], capture_output=True, text=True, timeout=timeout, **keywords
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **keywords)
     except subprocess.TimeoutExpired:
         raise Failed(f"took more than {timeout} s") from None
     if done.returncode:
@@ -59,10 +56,8 @@ def run(*command, timeout=900, **keywords):
     return done.stdout
 
 
-def find_python(version, install=False):
+def find_python(version):
     """Path of a Python of that version, or None: uv looks for it."""
-    if install:
-        subprocess.run([*UV, "python", "install", version], check=False)
     found = subprocess.run([*UV, "python", "find", "--no-project", version], capture_output=True, text=True, cwd=tempfile.gettempdir())
     return found.stdout.strip() or None
 
@@ -84,11 +79,8 @@ def snapshot(folder):
 
 def circumstances(remote):
     """This machine's environment without its Python, the remote address turned to the stand-in."""
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTHON", "VIRTUAL_ENV", "JUPYTER"))
-    }
+    own = ("PYTHON", "VIRTUAL_ENV", "JUPYTER")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     return environment | {
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.file://{remote}.insteadOf",
@@ -101,10 +93,8 @@ def circumstances(remote):
 
 def different_cells(ran, stored):
     """[(number, text now, text stored)] of the cells that print something else; the set-up cell may, it installs."""
-    texts = [
-        ["".join(map(tools.output_text, cell["outputs"])) for cell in tools.code_cells(notebook)]
-        for notebook in (ran, stored)
-    ]
+    printed = lambda cell: "".join(map(tools.output_text, cell["outputs"]))
+    texts = [map(printed, tools.code_cells(notebook)) for notebook in (ran, stored)]
     pairs = enumerate(zip(*texts, strict=True), start=1)
     return [(number, mine, theirs) for number, (mine, theirs) in pairs if mine != theirs and number > 1]
 
@@ -117,12 +107,8 @@ def open_alone(notebook, python, remote, folder):
     shutil.copy2(notebook, copy)
     stored = tools.read(copy)  # now: the original may be written anew while the copy runs
     (folder / "execute.py").write_text(EXECUTE)
-    row = {
-        "notebook": notebook.relative_to(ROOT / "notebooks").with_suffix("").as_posix(),
-        "result": "ok",
-        "different cells": None,
-        "versions": {},
-    }
+    name = notebook.relative_to(NOTEBOOKS).with_suffix("").as_posix()
+    row = {"notebook": name, "result": "ok", "different cells": None, "versions": {}}
     try:
         run(*UV, "venv", "-q", "--seed", "--python", python, folder / "venv")
         inside = folder / "venv" / "bin" / "python"
@@ -145,9 +131,7 @@ def table(rows, missing):
         versions = ", ".join(f"{name} {version}" for name, version in row["versions"].items())
         differ = "-" if row["different cells"] is None else row["different cells"]
         result, _, reason = row["result"].partition(": ")
-        lines.append(
-            f"{row['python']:8}{row['notebook']:32}{result:10}{differ:>18}{row['seconds']:>9}  {versions}"
-        )
+        lines.append(f"{row['python']:8}{row['notebook']:32}{result:10}{differ:>18}{row['seconds']:>9}  {versions}")
         lines += [f"{'':8}{reason[:150]}"] if reason else []
     lines += [f"{version:8}not on this machine" for version in missing]
     return "\n".join(lines)
@@ -156,37 +140,23 @@ def table(rows, missing):
 def write(rows, missing, folder):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "matrix.txt").write_text(table(rows, missing) + "\n", encoding="utf-8")
-    record = {"machine": platform.machine(), "missing": missing, "rows": rows}
-    (folder / "matrix.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (folder / "matrix.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 def main():
+    notebooks = {path.relative_to(NOTEBOOKS).with_suffix("").as_posix(): path for path in tools.notebooks()}
+    chapters = [path.stem for path in tools.chapters()]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "names",
-        nargs="*",
-        help="notebooks, such as 05_group_privacy or solutions/05_group_privacy (default: all chapters)",
-    )
-    parser.add_argument("--all", action="store_true", help="the solutions of the exercises, too")
+    parser.add_argument("names", nargs="*", help="such as 05_group_privacy or solutions/05_group_privacy (default: all chapters)")
     parser.add_argument("--python", nargs="+", default=VERSIONS, metavar="VERSION")
-    parser.add_argument(
-        "--skip-missing", action="store_true", help="do not fail for a Python that is not here"
-    )
-    parser.add_argument("--install", action="store_true", help="let uv download the Pythons that are missing")
+    parser.add_argument("--skip-missing", action="store_true", help="do not fail for a Python that is not here")
     parser.add_argument("--output", type=Path, default=ROOT / "_build")
     arguments = parser.parse_args()
-    folder = ROOT / "notebooks"
-    notebooks = {
-        path.relative_to(folder).with_suffix("").as_posix(): path
-        for path in [*tools.chapters(), *tools.solutions()]
-    }
     unknown = [name for name in arguments.names if name not in notebooks]
     if unknown:
         parser.error(f"no notebook {', '.join(unknown)}; there are {', '.join(notebooks)}")
-    chapters = [name for name in notebooks if "/" not in name]
-    names = arguments.names or (list(notebooks) if arguments.all else chapters)
-    chosen = [notebooks[name] for name in names]
-    pythons = {version: find_python(version, arguments.install) for version in arguments.python}
+    chosen = [notebooks[name] for name in arguments.names or chapters]
+    pythons = {version: find_python(version) for version in arguments.python}
     missing = [version for version, path in pythons.items() if path is None]
     tasks = [(version, path, book) for version, path in pythons.items() if path for book in chosen]
     rows = []

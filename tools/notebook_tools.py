@@ -2,7 +2,6 @@
 
 import ast
 import copy
-import json
 import re
 import sys
 from pathlib import Path
@@ -87,19 +86,8 @@ def notebooks(root=ROOT):
 
 
 def read(path):
-    """A notebook of format 4.5; cells without an id get one from their position."""
-    document = json.loads(Path(path).read_text(encoding="utf-8"))
-    taken = {cell.get("id") for cell in document["cells"]}
-    for number, cell in enumerate(document["cells"], start=1):
-        if not cell.get("id"):
-            name, extra = f"cell-{number:02d}", 0
-            while name in taken:
-                extra += 1
-                name = f"cell-{number:02d}-{extra}"
-            cell["id"] = name
-            taken.add(name)
-    document["nbformat"], document["nbformat_minor"] = 4, 5
-    return nbformat.reads(json.dumps(document), as_version=4)
+    """A notebook of format 4."""
+    return nbformat.read(path, as_version=4)
 
 
 def write(notebook, path):
@@ -108,6 +96,16 @@ def write(notebook, path):
     nbformat.validate(notebook)
     text = nbformat.writes(notebook)
     one_move.write_text(path, text if text.endswith("\n") else text + "\n")
+
+
+def made(cells):
+    """A notebook of these cells (dictionaries), with our kernel."""
+    metadata = {"kernelspec": KERNEL, "language_info": LANGUAGE}
+    return nbformat.from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+
+
+def tags(cell):
+    return cell["metadata"].get("tags", [])
 
 
 def code_cells(notebook):
@@ -169,7 +167,7 @@ def output_problems(notebook):
     problems = []
     for index, cell in enumerate(code_cells(notebook), start=1):
         where = cell_name(index, cell)
-        if "check" in cell["metadata"].get("tags", []):  # an exercise: the solution above must pass
+        if "check" in tags(cell):  # an exercise: the solution above must pass
             text = "".join(output_text(output) for output in cell.get("outputs", []))
             if not text.endswith(": correct.\n"):
                 problems.append(f"{where}: the solution does not pass: {text.strip()!r}")
@@ -205,7 +203,6 @@ def normalise(notebook):
         key: value for key, value in result["metadata"].items() if key not in ("kernelspec", "language_info")
     }
     keep.pop("widgets", None)
-    keep.pop("dplib", None)  # where stamps stood before notebooks/stamps.json
     result["metadata"] = nbformat.from_dict({**keep, "kernelspec": KERNEL, "language_info": LANGUAGE})
     for cell in result["cells"]:
         for key in ("execution", "collapsed", "ExecuteTime"):

@@ -1,25 +1,13 @@
-"""Compute dplib/lessons/studies/one_axis.json again, for chapter 21: `python tools/one_axis_study.py` (about ten minutes of processor time).
+"""The study `one_axis`, for chapter 21: the noise that a scheme needs. Run it by `make study`.
 
 Every noise multiplier is proved to meet its target; it is above the smallest one that the same bound allows by less than 2 in 1000.
 """
 
-import json
 import math
-import os
-import sys
-from importlib.metadata import version
-from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import dplib
+from dplib import matrices, utility
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
-
-import dplib  # noqa: E402
-from dplib import matrices, utility  # noqa: E402
-
-RESULT = ROOT / "dplib" / "lessons" / "studies" / "one_axis.json"
 DELTA, SLACK = 1e-6, 1e-3
 ABOUT = (
     "Noise multiplier that a scheme needs at (epsilon, delta), larger direction. slow: schemes of independent noise whose accounts take "
@@ -110,20 +98,19 @@ def correlated():
     yield row("b-min-sep", "correlated", banded, "certificate")
 
 
-def main():
-    study = {
-        "about": ABOUT,
-        "settings": {"delta": DELTA, "slack": SLACK, "bands": BANDS, "rounds": ROUNDS, "per_epoch": PER_EPOCH, "epsilon": EPSILON},
-        "versions": {name: version(name) for name in ("numpy", "scipy")},
-        "slow": [],
-        "correlated": [],
-    }
-    for table, rows in [("correlated", correlated()), *(("slow", slow(*setting)) for setting in SETTINGS)]:
-        for row in rows:
-            print(row, flush=True)
-            study[table].append(row)
-            RESULT.write_text(json.dumps(study, indent=1) + "\n", encoding="utf-8")
+def parts():
+    """Sections of the study: (name, list of settings), each setting one call of `task`."""
+    return [("correlated", [None]), ("slow", SETTINGS)]
 
 
-if __name__ == "__main__":
-    main()
+def task(setting):
+    """Rows for the tables of the study."""
+    return {"correlated": list(correlated())} if setting is None else {"slow": list(slow(*setting))}
+
+
+STUDY = (
+    ABOUT,
+    {"delta": DELTA, "slack": SLACK, "bands": BANDS, "rounds": ROUNDS, "per_epoch": PER_EPOCH, "epsilon": EPSILON},
+    parts,
+    task,
+)

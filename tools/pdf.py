@@ -29,34 +29,6 @@ FOOTER = (
     '<span class="pageNumber"></span></div>'
 )
 GONE = "a.headerlink, button, .onlyprint, script, .prev-next-footer, .copybtn"
-# One page at a time, the others hidden: laying out the whole book again and again would take minutes.
-# Formulas that are wider than the page are set smaller, as far as they must.
-SET = """
-async part => {
-  part.classList.add('current');
-  await MathJax.typesetPromise([part]);
-  for (const formula of part.querySelectorAll('mjx-container')) {
-    const room = formula.closest('td, th, li, dd, blockquote, p, div').clientWidth;
-    const inner = formula.querySelector('mjx-math');
-    const width = inner ? inner.getBoundingClientRect().width : 0;
-    if (room > 0 && width > room) formula.style.fontSize = `${Math.max(45, Math.floor(98 * room / width))}%`;
-  }
-  const edge = document.documentElement.clientWidth + 1;
-  const cut = [...part.querySelectorAll('table, pre, img, mjx-math')]
-    .filter(node => node.getBoundingClientRect().right > edge);
-  const named = cut.map(node => `${part.id}: ${node.tagName}: ${node.textContent.trim().slice(0, 60)}`);
-  part.classList.remove('current');
-  return named;
-}
-"""
-
-UNSET = """
-() => [...document.querySelectorAll('.math')]
-  .filter(node => !node.querySelector('mjx-container') || node.querySelector('mjx-merror'))
-  .map(node => node.textContent.slice(0, 80))
-"""
-
-
 def contents(source):
     """[(caption or None, [page, …])] from the table of contents; the root page comes first, alone."""
     toc = yaml.safe_load((Path(source) / "_toc.yml").read_text(encoding="utf-8"))
@@ -197,12 +169,13 @@ def print_book(html, source, output):
         page.evaluate("settings => { window.MathJax = settings }", settings)
         page.add_script_tag(url=(html / "_static" / "mathjax" / "tex-chtml.js").as_uri())
         page.evaluate("async () => { await MathJax.startup.promise }")
+        page.add_script_tag(path=Path(__file__).with_name("print.js"))
         parts, cut = page.query_selector_all("section.page"), []
         for part in tqdm(parts, desc="formulas", unit="page", disable=None):
-            cut += part.evaluate(SET)
+            cut += part.evaluate("part => set(part)")
         page.evaluate("() => document.body.classList.remove('setting')")
         page.evaluate("async () => { await document.fonts.ready }")
-        unset = page.evaluate(UNSET)
+        unset = page.evaluate("() => unset()")
         if unset:
             raise RuntimeError(f"{len(unset)} formulas are not set, the first: {unset[0]}")
         if cut:

@@ -1,8 +1,7 @@
-"""Compare dplib with other libraries on common ground; write benchmarks/results/peers.json, peers.txt and book/peers.md.
+"""Compare dplib with other libraries on common ground; write benchmarks/results/peers.json and book/peers.md.
 
     python -m tools peers                    every question
     python -m tools peers poisson renyi      these questions anew; the others keep their rows
-    python -m tools peers --page             only the tables of the page, from the stored results
 
 Each library lives in an environment of its own, made on first use; each call is a process of its own, with one thread,
 a limit on CPU time and one on memory. A call that fails, or does not end, is a row like any other.
@@ -53,25 +52,20 @@ def version(python, name):
 
 def answers(python, library, question):
     """The rows of a library for a question: answers, or in words why there is none."""
-    wanted = [
-        (accountant, setting)
-        for setting in question.settings
-        for name, accountant in question.answers
-        if name == library
-    ]
+    accountants = [accountant for name, accountant in question.answers if name == library]
+    wanted = [(accountant, setting) for setting in question.settings for accountant in accountants]
     calls = [(f"{who}_{question.name}", setting, question.seconds, MEGABYTES) for who, setting in wanted]
     command = [str(python), str(PEERS / "_child.py"), LIBRARIES[library][1]]
     rows = []
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | ONE_THREAD
-    ) as process:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=os.environ | ONE_THREAD, **pipes) as process:
         process.stdin.write(json.dumps(calls))
         process.stdin.close()
         for (accountant, setting), told in zip(wanted, process.stdout):
             told = json.loads(told)
             row = {"question": question.name, "library": library, "accountant": accountant, "setting": setting}
             rows.append(row | outcome(told["status"], told["out"], told["err"], question.seconds))
-            print(f"  {line(rows[-1])}", flush=True)
+            print(f"  {rows[-1]}", flush=True)
     if process.returncode or len(rows) < len(wanted):
         raise SystemExit(f"peers: {library} cannot be asked: its process ended with status {process.returncode}")
     return rows
@@ -91,13 +85,9 @@ def outcome(status, out, err, seconds):
         return {"failure": f"answered {answer['value']}"}
     if answer["value"] == float("inf"):
         answer["value"] = "infinite"
-    rounded = {key: _six(value) for key, value in answer.items()}
+    # Ten digits: a bracket's ends must stay apart from a neighbour's by less than what is judged.
+    rounded = {key: float(f"{value:.10g}") if isinstance(value, float) else value for key, value in answer.items()}
     return rounded | {"cpu_s": float(f"{told['cpu_s']:.3g}"), "peak_mb": round(told["peak_mb"])}
-
-
-def _six(value):
-    """Ten digits: a bracket's ends must stay apart from a neighbour's by less than what is judged."""
-    return float(f"{value:.10g}") if isinstance(value, float) else value
 
 
 def rows_of(question, interpreters, jobs):
@@ -107,22 +97,8 @@ def rows_of(question, interpreters, jobs):
     with ThreadPoolExecutor(jobs) as pool:
         found = pool.map(lambda library: answers(interpreters[library], library, question), libraries)
         rows = [row for rows in found for row in rows]
-    place = lambda row: (
-        question.settings.index(row["setting"]),
-        question.answers.index((row["library"], row["accountant"])),
-    )
-    return sorted(rows, key=place)
-
-
-def line(row):
-    setting = " ".join(f"{key}={value:g}" if value is not None else f"{key}=any" for key, value in row["setting"].items())
-    start = f"{row['library']:14s} {row['accountant']:11s} {setting}"
-    if "failure" in row:
-        return f"{start}: {row['failure']}"
-    value = row["value"] if isinstance(row["value"], str) else f"{row['value']:.6g}"
-    lower = f" (lower {row['lower']:.6g})" if "lower" in row else ""
-    error = f" (standard error {row['standard_error']:.2g})" if "standard_error" in row else ""
-    return f"{start}: {row['direction']} {value}{lower}{error}, {row['cpu_s']:.3g} CPU s, {row['peak_mb']} MB"
+    order = [(setting, *answer) for setting in question.settings for answer in question.answers]
+    return sorted(rows, key=lambda row: order.index((row["setting"], row["library"], row["accountant"])))
 
 
 def stored():
@@ -131,7 +107,7 @@ def stored():
 
 
 def write(rows, versions):
-    """Both files of results, the questions in their order."""
+    """The results, the questions in their order."""
     order = [question.name for question in QUESTIONS]
     record = {
         "about": "cpu_s: CPU seconds of one call, one thread, imports not counted; peak_mb: memory of its process, what imports hold included",
@@ -140,40 +116,20 @@ def write(rows, versions):
         "rows": sorted(rows, key=lambda row: order.index(row["question"])),
     }
     one_move.write_text(RESULTS / "peers.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    one_move.write_text(RESULTS / "peers.txt", listing(record))
-
-
-def listing(record):
-    """All rows, one a line, with what they are worth."""
-    rows = record["rows"]
-    text = ["dplib and other libraries on common ground", "=" * 42]
-    for question in QUESTIONS:
-        text += ["", f"{question.title} ({question.quantity})"]
-        for row in rows:
-            if row["question"] == question.name:
-                verdict = peers_page.verdict(row, peers_page.reference(rows, row), question.quantity)
-                text.append(f"  {line(row)}" + (f" -> {verdict}" if verdict else ""))
-        text += [f"  {name:14s} no answer: {reason}" for name, reason in question.absent.items()]
-    text += ["", "Versions: " + ", ".join(f"{name} {number}" for name, number in record["versions"].items()) + "."]
-    return "\n".join(text) + "\n"
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     names = [question.name for question in QUESTIONS]
-    parser.add_argument("questions", nargs="*", metavar="QUESTION", help=", ".join(names))
+    parser.add_argument("questions", nargs="*", choices=[[], *names], metavar="QUESTION", help=", ".join(names))
     parser.add_argument("--jobs", type=int, default=1, help="libraries at a time")
-    parser.add_argument("--page", action="store_true", help="only write the tables of the page")
     options = parser.parse_args(arguments)
-    if unknown := set(options.questions) - set(names):
-        parser.error(f"no such question: {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-    if not options.page:
-        wanted = [question for question in QUESTIONS if not options.questions or question.name in options.questions]
-        interpreters = pythons()
-        versions = {name: version(python, name) for name, python in interpreters.items()}
-        for question in wanted:  # stored one by one: what is done stays when the next is interrupted
-            rows = rows_of(question, interpreters, options.jobs)
-            write([row for row in stored()["rows"] if row["question"] != question.name] + rows, versions)
+    wanted = [question for question in QUESTIONS if not options.questions or question.name in options.questions]
+    interpreters = pythons()
+    versions = {name: version(python, name) for name, python in interpreters.items()}
+    for question in wanted:  # stored one by one: what is done stays when the next is interrupted
+        rows = rows_of(question, interpreters, options.jobs)
+        write([row for row in stored()["rows"] if row["question"] != question.name] + rows, versions)
     try:
         peers_page.write(stored())
     except ValueError as error:  # a question without results, a page without a block

@@ -4,27 +4,9 @@ They load nothing, so that they work at any depth and from any address.
 """
 
 from html import escape
+from pathlib import Path
 
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-{head}<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 1.05rem/1.6 system-ui, sans-serif; max-width: 38rem; margin: 4rem auto; padding: 0 1.25rem; }}
-</style>
-</head>
-<body>
-<main>
-<h1>{title}</h1>
-{body}
-</main>
-</body>
-</html>
-"""
+PAGE = Path(__file__).with_name("plain_page.html").read_text(encoding="utf-8")
 
 
 def page(title, body, head=""):

@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 # Inline scripts of the theme and of its extensions, by hash. A new version of the theme changes some:
 # the build then names the hash that it found, to be entered here after a look at the script.
@@ -35,7 +34,13 @@ MATHJAX = re.compile(r"window\.MathJax = (\{.*\})")
 HANDLERS = {"toggleFullScreen()": "fullscreen", "window.print()": "print"}
 # Templates of the theme that it ships among its static files; no pages.
 TEMPLATES = ("webpack-macros.html", "sbt-webpack-macros.html")
+ADDRESSES = ("href", "src", "action", "formaction", "data", "xlink:href")
+RUNS = re.compile(r"[\s\x00-\x1f]*(?:j\s*a\s*v\s*a\s*s\s*c\s*r\s*i\s*p\s*t\s*:|data:text/html)", re.IGNORECASE)
 DATA_TYPES = {"application/json", "application/ld+json"}
+ALLOWED = (
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'"
+)
 META = '<meta http-equiv="Content-Security-Policy" content="{}">\n'
 
 
@@ -52,14 +57,7 @@ class Active(HTMLParser):
     def handle_starttag(self, tag, attributes):
         values = {name: value or "" for name, value in attributes}
         self.handlers += [(tag, name, value) for name, value in values.items() if name.startswith("on")]
-        self.addresses += [
-            value
-            for name, value in values.items()
-            if name in ("href", "src", "action", "formaction", "data", "xlink:href")
-            and re.match(
-                r"[\s\x00-\x1f]*(?:j\s*a\s*v\s*a\s*s\s*c\s*r\s*i\s*p\s*t\s*:|data:text/html)", value, re.I
-            )
-        ]
+        self.addresses += [value for name, value in values.items() if name in ADDRESSES and RUNS.match(value)]
         if tag == "script":
             if "src" in values:
                 self.files.append(values["src"])
@@ -95,18 +93,7 @@ def known(script):
 def policy(scripts=()):
     """The policy of a page with these inline scripts."""
     hashes = sorted({f"'{digest(script)}'" for script in scripts})
-    return "; ".join(
-        [
-            "default-src 'none'",
-            " ".join(["script-src 'self'", *hashes]),
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data:",
-            "font-src 'self'",
-            "connect-src 'self'",
-            "form-action 'self'",
-            "base-uri 'none'",
-        ]
-    )
+    return "; ".join(["default-src 'none'", " ".join(["script-src 'self'", *hashes]), ALLOWED])
 
 
 def secured(text):
@@ -132,15 +119,13 @@ def secured(text):
     return text, problems if count else [*problems, "the page has no <head>"]
 
 
-def secure(folder):
-    """Write the policy into every page of a folder; return the problems, one sentence each."""
-    folder, problems = Path(folder), []
-    for name in TEMPLATES:
-        (folder / "_static" / name).unlink(missing_ok=True)
-    for path in sorted(folder.rglob("*.html")):
+def secure(paths):
+    """Write the policy into these pages; return the problems, one sentence each."""
+    problems = []
+    for path in paths:
         text, found = secured(path.read_text(encoding="utf-8"))
         path.write_text(text, encoding="utf-8")
-        problems += [f"{path.relative_to(folder)}: {problem}" for problem in found]
+        problems += [f"{path.name}: {problem}" for problem in found]
     return problems
 
 

@@ -37,9 +37,7 @@ VERSION = re.compile(r"v(\d+)\.(\d+)\.(\d+)")
 def git(root, *command):
     """Standard output of a git command, or None where it fails (no git, no such branch, no tag)."""
     try:
-        return subprocess.run(
-            ["git", *command], cwd=root, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ).stdout
+        return subprocess.run(["git", *command], cwd=root, check=True, capture_output=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -70,9 +68,7 @@ def redirects(root):
         if len(parts) != 2 or not all(re.fullmatch(r"[\w./-]+\.html(?:#[\w.-]+)?", part) for part in parts):
             raise ValueError(f"book/_redirects.txt, line {number}: {line!r}; expected OLD.html NEW.html")
         if parts[0] in table or "#" in parts[0] or ".." in parts[0]:
-            raise ValueError(
-                f"book/_redirects.txt, line {number}: {parts[0]!r} cannot be redirected (twice?)"
-            )
+            raise ValueError(f"book/_redirects.txt, line {number}: {parts[0]!r} cannot be redirected (twice?)")
         table[parts[0]] = parts[1]
     return table
 
@@ -133,10 +129,8 @@ def write_sitemap(site, base):
         location = f"{base}{path.relative_to(site)}"
         if f'<meta property="og:url" content="{location}"' in path.read_text(encoding="utf-8"):
             lines.append(f"<url><loc>{escape(location)}</loc></url>")
-    text = '<?xml version="1.0" encoding="utf-8"?>\n'
-    text += (
-        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n' + "\n".join(lines) + "\n</urlset>\n"
-    )
+    urls = ['<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">', *lines, "</urlset>\n"]
+    text = "\n".join(['<?xml version="1.0" encoding="utf-8"?>', *urls])
     (site / "sitemap.xml").write_text(text, encoding="utf-8")
     (site / "robots.txt").write_text(f"User-agent: *\nAllow: /\n\nSitemap: {base}sitemap.xml\n")
 
@@ -161,7 +155,7 @@ def assemble(pages, site, root=ROOT, previous=None, version=None, keep_latest=Fa
         shutil.copytree(pages, latest)
         table = redirects(root)
         write_redirects(table, latest, f"{base}latest/")
-        secure(latest / old for old in table)
+        problems = policy.secure(latest / old for old in table)
         if version and (partial / version).exists():
             print(f"publish: {version} is published already and stays as it is")
         elif version:
@@ -172,21 +166,14 @@ def assemble(pages, site, root=ROOT, previous=None, version=None, keep_latest=Fa
         write_versions(partial, base)
         write_not_found(partial, base)
         write_index(partial)
-        secure(partial.glob("*.html"))
+        problems += policy.secure(partial.glob("*.html"))
+        if problems:
+            raise ValueError("; ".join(problems))
         write_sitemap(partial, base)
         (partial / ".nojekyll").touch()  # the host would leave out folders that begin with _
         builder.replace(partial, site)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def secure(paths):
-    """Write the policy into pages made here."""
-    for path in paths:
-        text, problems = policy.secured(path.read_text(encoding="utf-8"))
-        if problems:
-            raise ValueError(f"{path.name}: {problems}")
-        path.write_text(text, encoding="utf-8")
 
 
 def book(without_python=False):
@@ -207,17 +194,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--version", help="the version to add; by default the tag of the present commit")
     parser.add_argument("--previous", type=Path, help="what is published now; by default the branch gh-pages")
-    parser.add_argument(
-        "--keep-latest", action="store_true", help="add the version, leave latest/ as published"
-    )
-    parser.add_argument(
-        "--without-python", action="store_true", help="no cell runs in these pages; nothing is fetched"
-    )
+    parser.add_argument("--keep-latest", action="store_true", help="add the version, leave latest/ as published")
+    parser.add_argument("--without-python", action="store_true", help="no cell runs in these pages; nothing is fetched")
     arguments = parser.parse_args()
     version = arguments.version or tagged_version(ROOT)
     try:
-        if version is not None and not VERSION.fullmatch(version):
-            raise ValueError(f"version is {version!r}; expected a form such as v0.1.0")
         pages = book(arguments.without_python)
         with tempfile.TemporaryDirectory() as temporary:
             previous = arguments.previous
@@ -230,9 +211,7 @@ def main():
     except (OSError, ValueError) as error:
         print(f"publish: {error}", file=sys.stderr)
         return 1
-    print(
-        f"The site is in {site.relative_to(ROOT)}: latest, {', '.join(versions(site)) or 'no tagged version yet'}."
-    )
+    print(f"The site is in {site.relative_to(ROOT)}: latest, {', '.join(versions(site)) or 'no tagged version yet'}.")
     print("Look at it: make serve FOLDER=_build/site")
     return 0
 

@@ -66,6 +66,10 @@ def _row(setting, sampling, scales, noise, rmse, kind, **more):
     return row | {"kind": kind, "bands": None, "power": None, "standard_error": 0.0, "seconds": None} | more
 
 
+def _target(setting):
+    return {name: setting[name] for name in ("epsilon", "epochs", "batches_per_epoch")} | {"delta": DELTA}
+
+
 def _columns(encoder):
     """q, the squared lengths of the columns of A T^-1, over the first."""
     squares = np.cumsum(np.cumsum(encoder.inverse_coefficients) ** 2)[::-1]
@@ -77,18 +81,15 @@ def _columns(encoder):
 
 def _known(setting):
     """The best Toeplitz encoder T for known batches, and the best scales of its rows: both exact."""
-    b, target = setting["batches_per_epoch"], {name: setting[name] for name in ("epsilon", "epochs", "batches_per_epoch")}
-    base = encoder_baselines.unamplified(**target, delta=DELTA)
+    b = setting["batches_per_epoch"]
+    base = encoder_baselines.unamplified(**_target(setting))
     mu = 1 / base.mechanism().noise_multiplier
     rows = known_rows(base.encoder, b)
     encoder = matrices.scaled(base.encoder, rows)
     noise = np.sqrt(np.max(np.diag(dplib.BallsInBins(encoder, 1.0, b, setting["epochs"]).gram()))) / mu
-    return {
-        "points": [
-            _row(setting, "known batches", "none", base.noise_multiplier, base.objective, "exact"),
-            _row(setting, "known batches", "rows", noise, utility.rmse(encoder, noise), "exact"),
-        ]
-    }
+    plain = _row(setting, "known batches", "none", base.noise_multiplier, base.objective, "exact")
+    scaled = _row(setting, "known batches", "rows", noise, utility.rmse(encoder, noise), "exact")
+    return {"points": [plain, scaled]}
 
 
 def known_rows(base, batches, steps=2000):
@@ -141,13 +142,11 @@ def cyclic(base, rows, batches):
 
 def _poisson(setting):
     """The best number of bands without scales, and the best power of q for scales of rows there; DP-SGD is one band."""
-    target = {name: setting[name] for name in ("epsilon", "epochs", "batches_per_epoch")} | {"delta": DELTA}
+    target = _target(setting)
     found, rows = encoder_baselines.banded_poisson(**target, bands=BANDS), []
     for h in sorted({1, found.bands}):
         base = encoder_baselines.banded_poisson(**target, bands=h)
-        rows.append(
-            _row(setting, "poisson", "none", base.noise_multiplier, base.objective, "certified", bands=h)
-        )
+        rows.append(_row(setting, "poisson", "none", base.noise_multiplier, base.objective, "certified", bands=h))
         tried = []
         for power in POWERS:
             q = _columns(base.encoder).reshape(PIECES, -1).mean(axis=1)
@@ -188,10 +187,9 @@ def _plain(setting):
 
 def _search(setting, scales, **options):
     """What a search found, and its seconds of processor time."""
-    target = {name: setting[name] for name in ("epsilon", "epochs", "batches_per_epoch")} | {"delta": DELTA}
-    family = {"family": "toeplitz"} if scales == "none" else {"family": "scaled_toeplitz", "scaling": scales}
+    family, scaling = ("toeplitz", {}) if scales == "none" else ("scaled_toeplitz", {"scaling": scales})
     start = time.process_time()
-    found = optimize.optimize(family.pop("family"), **target, **family, **options)
+    found = optimize.optimize(family, **_target(setting), **scaling, **options)
     return found, time.process_time() - start
 
 
@@ -201,14 +199,10 @@ def _bins(setting):
     for scales in ("none", "rows", "both"):
         found, seconds = _search(setting, scales)
         more = {"standard_error": found.objective.standard_error, "seconds": seconds}
-        rows.append(
-            _row(setting, "balls in bins", scales, found.noise_multiplier, found.objective, "estimate", **more)
-        )
+        rows.append(_row(setting, "balls in bins", scales, found.noise_multiplier, found.objective, "estimate", **more))
         safe, _ = found.mechanism().certified(setting["epsilon"], DELTA)
         noise = safe.noise_multiplier
-        rows.append(
-            _row(setting, "balls in bins", scales, noise, utility.rmse(found.encoder, noise), "certified")
-        )
+        rows.append(_row(setting, "balls in bins", scales, noise, utility.rmse(found.encoder, noise), "certified"))
     return {"points": rows}
 
 
@@ -224,14 +218,11 @@ def _dense(setting):
         return jnp.zeros(n * n).at[free].set(jnp.exp(x)).reshape(n, n)
 
     start = np.log(np.maximum(found["none"].encoder.entries().ravel()[free], 1e-3))
-    target = {name: setting[name] for name in ("epsilon", "epochs", "batches_per_epoch")} | {"delta": DELTA}
-    found["dense"] = optimize.optimize(family, **target, start=start, lines=LINES, most_steps=DENSE_STEPS)
+    found["dense"] = optimize.optimize(family, **_target(setting), start=start, lines=LINES, most_steps=DENSE_STEPS)
     points, encoders = [], []
     for scales, run in found.items():
         more = {"standard_error": run.objective.standard_error}
-        points.append(
-            _row(setting, "balls in bins", scales, run.noise_multiplier, run.objective, "estimate", **more)
-        )
+        points.append(_row(setting, "balls in bins", scales, run.noise_multiplier, run.objective, "estimate", **more))
         encoders.append({"scales": scales, "entries": [float(f"{x:.5g}") for x in run.encoder.entries().ravel()[free]]})
     return {"points": points, "encoders": encoders}
 

@@ -9,7 +9,6 @@ cells of the notebooks included. Outputs stay as they are: the bootstrap cell is
 import argparse
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 from bootstrap_cell import ROOT, repository
@@ -24,9 +23,7 @@ def clean_address(text):
     address = text.strip().rstrip("/").removesuffix(".git")
     address = re.sub(r"^git@github\.com:", "https://github.com/", address)
     if ADDRESS.fullmatch(address) is None:
-        raise ValueError(
-            f"URL is {text!r}; expected https://github.com/OWNER/NAME (the Colab buttons work with GitHub alone)"
-        )
+        raise ValueError(f"URL is {text!r}; expected https://github.com/OWNER/NAME (the Colab buttons work with GitHub alone)")
     return address
 
 
@@ -61,25 +58,15 @@ def set_repository(root, address):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("url")
-    parser.add_argument("--root", type=Path, default=ROOT)
-    arguments = parser.parse_args()
-    if not arguments.url:
-        print(
-            "set-repository: give the address: make set-repository URL=https://github.com/OWNER/NAME",
-            file=sys.stderr,
-        )
-        return 2
+    parser.add_argument("url", help="such as https://github.com/OWNER/NAME")
     try:
-        changed = set_repository(arguments.root, arguments.url)
+        changed = set_repository(ROOT, parser.parse_args().url)
     except ValueError as error:
-        print(f"set-repository: {error}", file=sys.stderr)
-        return 2
+        parser.error(str(error))
     for path in changed:
-        print(f"set-repository: {path.relative_to(arguments.root)}")
+        print(f"set-repository: {path.relative_to(ROOT)}")
     print(f"set-repository: {len(changed)} files changed")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

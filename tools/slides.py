@@ -1,7 +1,5 @@
 """Slides of the lessons, made from their built pages: question, answer, picture, theorems, what to take away.
 
-    python -m tools slides [--pages FOLDER]     make them again for a book that is built; `make book` does so by itself
-
 A deck is slides/NAME.html beside the pages, with their figures, formulas and links; it needs no network. Every notebook
 that opens with **The question.** gets one, companions apart. Nothing of a deck is written by hand:
 
@@ -10,15 +8,12 @@ that opens with **The question.** gets one, companions apart. Nothing of a deck 
 3. the assumptions, and what to take away.
 """
 
-import argparse
 import html
 import re
 import shutil
-import sys
 from copy import copy
 from pathlib import Path
 
-import policy
 from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,27 +22,6 @@ FILES = ("deck.css", "deck.js")
 BOX = re.compile(r"(?:Theorem|Lemma|Proposition|Corollary|Definition|Algorithm)\b")
 NO_LESSONS = ("20_symptoms",)  # for looking up: a question, and many answers
 LEFT_OUT = ("Exercises", "Further reading", "Who needs what", "Where to go from here")
-PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Slides: {title}</title>
-<link rel="icon" href="../_static/favicon.svg">
-<link rel="stylesheet" href="../_static/slides/deck.css">
-<script>window.MathJax = {mathjax}</script>
-<script defer src="../_static/mathjax/tex-chtml.js"></script>
-<script defer src="../_static/slides/deck.js"></script>
-</head>
-<body>
-<main>
-{slides}
-</main>
-<nav class="pager" aria-label="Slides"><button type="button">Back</button><span></span><button type="button">Next</button></nav>
-</body>
-</html>
-"""
 
 
 class NoDeckError(ValueError):
@@ -118,7 +92,9 @@ class Deck:
             self._add("takeaway", heading, *section.find_all(["p", "ul", "ol", "div"], recursive=False))
             return
         if plain == "Assumptions":
-            self._add("assumptions", heading, *[self._as_text(table) for table in section.find_all("table")[:1]])
+            for table in section.find_all("table")[:1]:
+                table["class"] = [*table.get("class", []), "text"]
+                self._add("assumptions", heading, table)
             return
         for node in section.find_all(["blockquote", "figure", "table", "p"]):
             if node.find_parent("details") or (node.name != "figure" and node.find_parent("figure")):
@@ -142,11 +118,6 @@ class Deck:
         begins = before.get_text().strip() if before is not None and before.name == "p" else ""
         return [before] if begins and not begins.startswith(("Expect.", "Checked.")) else []
 
-    @staticmethod
-    def _as_text(table):
-        table["class"] = [*table.get("class", []), "text"]
-        return table
-
     def problems(self):
         """What a deck of a lesson must have and this one lacks, one sentence each."""
         kinds, boxes = self.kinds(), [q for q in self.lesson.find_all("blockquote") if BOX.match(q.get_text().strip())]
@@ -159,7 +130,8 @@ class Deck:
             f'<section class="slide {kind}" id="slide-{number}">\n{body}\n</section>'
             for number, (kind, body) in enumerate(self.slides, start=1)
         ]
-        return PAGE.format(title=html.escape(self.title), mathjax=self.mathjax, slides="\n".join(slides))
+        template = (ROOT / STYLE / "deck.html").read_text(encoding="utf-8")
+        return template.format(title=html.escape(self.title), mathjax=self.mathjax, slides="\n".join(slides))
 
 
 def lessons(pages):
@@ -188,21 +160,3 @@ def write(pages, source=ROOT):
         problems += deck.problems()
         (pages / FOLDER / path.name).write_text(deck.page(), encoding="utf-8")
     return problems
-
-
-def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pages", type=Path, default=ROOT / "_build" / "html", help="a built book")
-    pages = parser.parse_args(argv).pages.resolve()
-    if not (pages / "notebooks").is_dir():
-        print(f"slides: no built book in {pages}; run make book first", file=sys.stderr)
-        return 1
-    problems = write(pages) + policy.secure(pages / FOLDER)
-    for problem in problems:
-        print(f"slides: {problem}", file=sys.stderr)
-    print(f"slides: {len(list((pages / FOLDER).glob('*.html')))} decks in {pages / FOLDER}")
-    return 1 if problems else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,15 +1,14 @@
 """Compute the studies of dplib/lessons/studies/ again: `make study`, or `python -m tools study [NAME ...]`.
 
 Finished settings are kept in _build/studies/NAME/ (joblib.Memory), so that a second call with the same code goes on
-where the first one stopped; --fresh forgets them. After each section the results so far are written to dplib/lessons/studies/NAME.json, with
-settings and versions. More than one process: --jobs 2. The encoders take about 20 minutes of processor time, scales five.
+where the first one stopped. After each section the results so far are written to dplib/lessons/studies/NAME.json, with
+settings and versions. More than one process: --jobs 2. The encoders take about 20 minutes of processor time, one_axis ten, scales five.
 """
 
 import argparse
 import json
 import os
 import platform
-import shutil
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +23,7 @@ sys.path.insert(0, str(ROOT))  # this checkout's dplib and no other
 import joblib  # noqa: E402
 import letters_study  # noqa: E402
 import numpy as np  # noqa: E402
+import one_axis_study  # noqa: E402
 import one_move  # noqa: E402
 import scaled_study  # noqa: E402
 import training_study  # noqa: E402
@@ -91,15 +91,17 @@ def encoder_task(setting):
     return {"baselines": _baselines, "optimised": _optimised, "samples": _samples}[setting["task"]](setting)
 
 
+def _place(setting, *more):
+    return {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", *more)}
+
+
 def _target(setting):
-    names = ("epochs", "batches_per_epoch", "epsilon")
-    return {name: setting[name] for name in names} | {"delta": DELTA}
+    return _place(setting) | {"delta": DELTA}
 
 
 def _row(setting, method, found, **more):
     error = getattr(found, "standard_error", getattr(found.objective, "standard_error", 0.0))
-    row = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon")}
-    row |= {"method": method, "bands": None, "buffers": None, "rmse": float(found.objective)}
+    row = _place(setting) | {"method": method, "bands": None, "buffers": None, "rmse": float(found.objective)}
     row |= {"standard_error": error, "noise_multiplier": found.noise_multiplier}
     return row | {"kind": getattr(found, "kind", "estimate"), "best": False} | more
 
@@ -152,12 +154,8 @@ def _optimised(setting):
     method = {"toeplitz": "toeplitz", "buffered_linear_toeplitz": "buffered"}[setting["family"]]
     tables = {"points": [_row(setting, method, found, buffers=setting["buffers"], best=True)]}
     if setting["keep"]:
-        place = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "buffers")}
-        place["method"] = method
-        if method == "buffered":
-            names = ("output_scale", "buffer_decay")
-        else:
-            names = ("coefficients",)
+        place = _place(setting, "buffers") | {"method": method}
+        names = ("output_scale", "buffer_decay") if method == "buffered" else ("coefficients",)
         tables["encoders"] = [place | {name: getattr(found.encoder, name).tolist() for name in names}]
         tables["histories"] = [place | {"rmse": np.asarray(found.history)[:, 0].tolist()}]
         tables["certified"] = [place | _certified(found, setting["epsilon"])]
@@ -183,12 +181,11 @@ def _samples(setting):
         "toeplitz", **_target(setting), samples=setting["samples"], steps=STEPS, seed=setting["samples"]
     )
     history = np.asarray(found.history)
-    row = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "samples")}
-    row |= {"rmse": float(found.objective), "standard_error": found.objective.standard_error}
+    place = _place(setting, "samples")
+    row = place | {"rmse": float(found.objective), "standard_error": found.objective.standard_error}
     row |= {"believed_rmse": float(np.mean(history[-10:, 0])), "noise_multiplier": found.noise_multiplier}
     tables = {"samples": [row]}
     if setting["epsilon"] == 1.0:
-        place = {name: setting[name] for name in ("epochs", "batches_per_epoch", "epsilon", "samples")}
         tables["histories"] = [place | {"method": "published", "buffers": None, "rmse": history[:, 0].tolist()}]
     return tables
 
@@ -207,6 +204,7 @@ ENCODERS = {
 STUDIES = {
     "encoders": (ABOUT, ENCODERS, encoder_parts, encoder_task),
     "letters": letters_study.STUDY,
+    "one_axis": one_axis_study.STUDY,
     "scaled": scaled_study.STUDY,
     "training": training_study.STUDY,
 }
@@ -239,20 +237,15 @@ def write(name, about, settings, unfinished, tables):
 
 def remembered(name, task):
     """The task, which looks its result up where this code has found it before."""
-    modules = __file__, letters_study.__file__, scaled_study.__file__, training_study.__file__
-    code = source_digest(*(Path(module).resolve() for module in modules))
+    code = source_digest(*sorted(Path(__file__).resolve().parent.glob("*study.py")))
     return joblib.Memory(STATE / name / code, verbose=0).cache(task)
 
 
-def run(name, fresh, sections):
+def run(name):
     about, settings, parts, task = STUDIES[name]
-    if fresh:
-        shutil.rmtree(STATE / name, ignore_errors=True)
     parts, task = parts(), joblib.delayed(remembered(name, task))
     unfinished, tables = [section for section, _ in parts], {}
     for number, (section, wanted) in enumerate(parts):
-        if sections and section not in sections:
-            continue
         print(f"study: {name}, {section} ({len(wanted)})", flush=True)
         results = joblib.Parallel(return_as="generator")(task(setting) for setting in wanted)
         label = f"{name} {number + 1}/{len(parts)}"
@@ -267,14 +260,12 @@ def run(name, fresh, sections):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", choices=[[], *STUDIES], help="which studies; all where none is named")
-    parser.add_argument("--fresh", action="store_true", help="forget what was computed before")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--sections", nargs="+", help="only these sections; the file then holds only these")
     options = parser.parse_args()
     with joblib.parallel_config(n_jobs=options.jobs):
         for name in options.names or STUDIES:
             try:
-                run(name, options.fresh, options.sections)
+                run(name)
             except OSError as error:  # a full disk, a folder that may not be written
                 print(f"study: {name}: {error}; what was finished before is kept", file=sys.stderr)
                 return 1

@@ -31,13 +31,8 @@ TUNING_SEEDS, SEEDS = 6, 50
 VALIDATION = 288  # of the records to train on, held back while the learning rate is chosen
 DIVISOR, TUNING_DIVISOR = 89.875, 71.875  # constants of the configuration; about as many records as a batch has
 COMMON = dict(zip(EPSILONS, (RATES[2], RATES[3], RATES[5], RATES[7], RATES[8])))  # what most schemes chose
-OTHERS = (
-    ("DP-SGD, Poisson", 1.0),
-    ("DP-SGD, Poisson", 2.0),
-    ("DP-SGD, Poisson", 4.0),
-    ("DP-SGD, Poisson", 8.0),
-)
-OTHERS += (("banded, Poisson", 1.0), ("Toeplitz, bins", 8.0))  # who chose otherwise
+OTHERS = [("DP-SGD, Poisson", epsilon) for epsilon in EPSILONS[1:]]
+OTHERS += [("banded, Poisson", 1.0), ("Toeplitz, bins", 8.0)]  # who chose otherwise
 
 ABOUT = (
     "Test accuracy of a 64-32-10 network on the handwritten digits of scikit-learn, trained with clipped gradients and "
@@ -67,12 +62,8 @@ def guaranteed(scheme, epsilon, batches=BATCHES, epochs=EPOCHS):
         found = encoder_baselines.unamplified(**target)
     else:
         found = encoder_baselines.banded_poisson(**target, bands=1 if scheme.startswith("DP-SGD") else None)
-    return (
-        found.encoder if found.bands > 1 else None,
-        found.noise_multiplier,
-        float(found.objective),
-        found.bands,
-    )
+    encoder = found.encoder if found.bands > 1 else None
+    return encoder, found.noise_multiplier, float(found.objective), found.bands
 
 
 def encoder_row(scheme, epsilon):
@@ -97,12 +88,8 @@ def stream(scheme, records, bands, seed, batches=BATCHES, epochs=EPOCHS):
 def start(seed):
     rng = np.random.default_rng(seed)
     draw = lambda *shape: (rng.standard_normal(shape) / shape[0] ** 0.5).astype(np.float32)
-    return {
-        "w1": draw(64, HIDDEN),
-        "b1": np.zeros(HIDDEN, np.float32),
-        "w2": draw(HIDDEN, 10),
-        "b2": np.zeros(10, np.float32),
-    }
+    zeros = lambda size: np.zeros(size, np.float32)
+    return {"w1": draw(64, HIDDEN), "b1": zeros(HIDDEN), "w2": draw(HIDDEN, 10), "b2": zeros(10)}
 
 
 def logits(params, x):
@@ -131,54 +118,41 @@ def accuracy(data, test, padded, encoder, sigma, rate, seed, divisor):
     return float(np.mean(np.argmax(logits(params, test[0]), axis=1) == test[1]))
 
 
+@functools.cache
+def _data():
+    """((all to train on, test), (kept, held back)): pairs of features and labels."""
+    found = datasets.digits()
+    whole, test = (found.train_features, found.train_labels), (found.test_features, found.test_labels)
+    return (whole, test), tuple(tuple(part[cut] for part in whole) for cut in (slice(-VALIDATION), slice(-VALIDATION, None)))
+
+
 def task(setting):
     """Rows for the tables of the study: {"noise": [...], "tuning": [...], "runs": [...]}."""
     scheme, epsilon = setting["scheme"], setting["epsilon"]
     encoder, sigma, error, bands = guaranteed(scheme, epsilon)
     place = {"scheme": scheme, "epsilon": epsilon}
-    digits = datasets.digits()
-    whole, test = (digits.train_features, digits.train_labels), (digits.test_features, digits.test_labels)
-    kept, held = [part[:-VALIDATION] for part in whole], [part[-VALIDATION:] for part in whole]
 
-    def runs(data, test, rate, seeds, batches, slots=SLOTS, divisor=DIVISOR):
-        records = len(data[1])
-        found = []
+    def row(rate, seeds, batches, slots=SLOTS, tuning=False):
+        (data, test), found = _data()[tuning], []
         for seed in seeds:
-            drawn = (
-                batching.shuffling_stream(records, BATCHES, EPOCHS, seed=seed)
-                if batches == "shuffled"
-                else stream(scheme, records, bands, seed)
-            )
-            found.append(accuracy(tuple(data), test, drawn.padded(slots), encoder, sigma, rate, seed, divisor))
-        return found
+            if batches == "shuffled":
+                drawn = batching.shuffling_stream(len(data[1]), BATCHES, EPOCHS, seed=seed)
+            else:
+                drawn = stream(scheme, len(data[1]), bands, seed)
+            divisor = TUNING_DIVISOR if tuning else DIVISOR
+            found.append(accuracy(data, test, drawn.padded(slots), encoder, sigma, rate, seed, divisor))
+        return place | {"learning_rate": rate} | ({} if tuning else {"batches": batches}) | {"accuracies": found}
 
     if setting["task"] == "common rate":
-        place |= {"learning_rate": COMMON[epsilon], "batches": "as accounted, common rate"}
-        return {
-            "runs": [place | {"accuracies": runs(whole, test, COMMON[epsilon], range(SEEDS), "as accounted")}]
-        }
-    tuning = []
-    for rate in RATES:
-        found = runs(kept, held, rate, range(1000, 1000 + TUNING_SEEDS), "as accounted", divisor=TUNING_DIVISOR)
-        tuning.append(place | {"learning_rate": rate, "accuracies": found})
+        return {"runs": [row(COMMON[epsilon], range(SEEDS), "as accounted, common rate")]}
+    held_back = range(1000, 1000 + TUNING_SEEDS)
+    tuning = [row(rate, held_back, "as accounted", tuning=True) for rate in RATES]
     best = max(tuning, key=lambda row: np.mean(row["accuracies"]))["learning_rate"]
-    place |= {"learning_rate": best}
-    rows = [
-        place
-        | {"batches": "as accounted", "accuracies": runs(whole, test, best, range(SEEDS), "as accounted")}
-    ]
+    rows = [row(best, range(SEEDS), "as accounted")]
     if scheme.startswith("buffered"):  # the question of the source's Figure 7
-        middle = round(len(whole[1]) / BATCHES)
-        rows += [
-            place
-            | {"batches": "cut", "accuracies": runs(whole, test, best, range(SEEDS), "as accounted", middle)},
-            place
-            | {
-                "batches": "shuffled",
-                "accuracies": runs(whole, test, best, range(SEEDS), "shuffled", middle),
-            },
-        ]
-    noise = {"scheme": scheme, "epsilon": epsilon, "noise_multiplier": sigma, "rmse": error, "bands": bands}
+        middle = round(len(_data()[0][0][1]) / BATCHES)
+        rows += [row(best, range(SEEDS), batches, middle) for batches in ("cut", "shuffled")]
+    noise = place | {"noise_multiplier": sigma, "rmse": error, "bands": bands}
     return {"noise": [noise], "tuning": tuning, "runs": rows, "encoders": [encoder_row(scheme, epsilon)]}
 
 

@@ -97,7 +97,6 @@ class HalfLine:
         value += sign * np.expm1(residual) * with_mode
         first = -one if remove else -with_mode
         second = first + np.exp(-top) / derivative
-        self.cut = t
         self.log_scale = (epsilon if remove else 0.0) - 0.5 * t**2 - LOG_SQRT_2PI + top
         self.parts = np.stack([np.maximum(value, 0.0), first, second], axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):

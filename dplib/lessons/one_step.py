@@ -64,9 +64,7 @@ def delta(
     smallest float). Arrays broadcast; about a microsecond an entry. Raises ValueError
     or TypeError on bad input.
     """
-    epsilon, q = _epsilon(epsilon), _probability(sampling_probability)
-    sigma = _noise(noise_multiplier)
-    epsilon, sigma, q = np.broadcast_arrays(epsilon, sigma, q)
+    epsilon, sigma, q = _point(epsilon, noise_multiplier, sampling_probability)
     return _plain(q * np.exp(_log_gaussian(_unsampled(epsilon, q), 1 / sigma)))
 
 
@@ -77,8 +75,7 @@ def threshold(
 
     In units of the clip norm; the record is worth 1. Outputs above it make up delta.
     """
-    epsilon, q = _epsilon(epsilon), _probability(sampling_probability)
-    sigma = _noise(noise_multiplier)
+    epsilon, sigma, q = _point(epsilon, noise_multiplier, sampling_probability)
     return _plain(sigma * sigma * _unsampled(epsilon, q) + 0.5)
 
 
@@ -90,8 +87,7 @@ def threshold_distances(
     delta = (q erfc(r_minus) - (e^epsilon - 1 + q) erfc(r_plus)) / 2. In the source's
     letters r_minus = b - a and r_plus = b + a; r_minus may be negative, r_plus not.
     """
-    epsilon, q = _epsilon(epsilon), _probability(sampling_probability)
-    sigma = _noise(noise_multiplier)
+    epsilon, sigma, q = _point(epsilon, noise_multiplier, sampling_probability)
     middle = sigma * _unsampled(epsilon, q) / math.sqrt(2)
     half_gap = 1 / (2 * math.sqrt(2) * sigma)
     return _plain(middle - half_gap), _plain(middle + half_gap)
@@ -128,9 +124,7 @@ def elasticity(
     Below 1 the effective noise sigma / q falls as q grows, above 1 it rises. Relative
     accuracy 1e-11; infinite where it exceeds the largest float.
     """
-    epsilon, q = _epsilon(epsilon), _probability(sampling_probability)
-    sigma = _noise(noise_multiplier)
-    epsilon, sigma, q = np.broadcast_arrays(epsilon, sigma, q)
+    epsilon, sigma, q = _point(epsilon, noise_multiplier, sampling_probability)
     return _plain(1 + _excess(1 / sigma, _unsampled(epsilon, q)))
 
 
@@ -214,12 +208,13 @@ def _epsilon(value):
     return _within("epsilon", value, 0, _LARGEST_EPSILON)
 
 
-def _noise(value):
-    return _within("noise_multiplier", value, 1e-100, 1e100)
-
-
 def _probability(value):
     return _within("sampling_probability", value, _SMALLEST_PROBABILITY, 1)
+
+
+def _point(epsilon, noise_multiplier, sampling_probability):
+    epsilon, q = _epsilon(epsilon), _probability(sampling_probability)
+    return np.broadcast_arrays(epsilon, _within("noise_multiplier", noise_multiplier, 1e-100, 1e100), q)
 
 
 def _within(name, value, least, most):

@@ -42,44 +42,26 @@ def use_style() -> None:
 
     colours = cycler(color=[colour for colour, _ in CURVES])
     dashes = cycler(linestyle=[dash for _, dash in CURVES])
-    matplotlib.rcParams.update(
-        {
-            "figure.figsize": (WIDTH, 0.66 * WIDTH),
-            "figure.dpi": DPI,
-            "savefig.dpi": DPI,
-            "figure.facecolor": FACE,
-            "savefig.facecolor": FACE,
-            "savefig.transparent": False,
-            "figure.constrained_layout.use": True,
-            "axes.facecolor": FACE,
-            "axes.edgecolor": INK,
-            "axes.labelcolor": INK,
-            "axes.titlecolor": INK,
-            "axes.titlesize": 10.5,
-            "axes.titlelocation": "left",
-            "axes.labelsize": 10.5,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "axes.axisbelow": True,
-            "axes.prop_cycle": colours + dashes,
-            "grid.color": GRID,
-            "grid.linewidth": 0.7,
-            "text.color": INK,
-            "xtick.color": INK,
-            "ytick.color": INK,
-            "xtick.labelsize": 9.5,
-            "ytick.labelsize": 9.5,
-            "font.family": "sans-serif",
-            "font.sans-serif": ["DejaVu Sans"],
-            "font.size": 10.5,
-            "lines.linewidth": 1.9,
-            "lines.markersize": 4.5,
-            "legend.fontsize": 9.5,
-            "legend.frameon": False,
-            "legend.handlelength": 3.2,
-        }
-    )
+    style = dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), FACE)
+    style |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "text.color", "xtick.color", "ytick.color"), INK)
+    style |= dict.fromkeys(("axes.titlesize", "axes.labelsize", "font.size"), 10.5)
+    style |= dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 9.5)
+    style |= dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon", "savefig.transparent"), False)
+    style |= dict.fromkeys(("figure.constrained_layout.use", "axes.grid", "axes.axisbelow"), True)
+    style |= dict.fromkeys(("figure.dpi", "savefig.dpi"), DPI)
+    style |= {
+        "figure.figsize": (WIDTH, 0.66 * WIDTH),
+        "axes.titlelocation": "left",
+        "axes.prop_cycle": colours + dashes,
+        "grid.color": GRID,
+        "grid.linewidth": 0.7,
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans"],
+        "lines.linewidth": 1.9,
+        "lines.markersize": 4.5,
+        "legend.handlelength": 3.2,
+    }
+    matplotlib.rcParams.update(style)
 
 
 def figure(rows: int = 1, columns: int = 1, *, height: float | None = None, **keywords: Any) -> tuple:

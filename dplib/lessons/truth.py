@@ -229,7 +229,6 @@ class _Sampling:
             epsilon = None
         epsilon, proposal = self._tuned(pair, direction, epsilon, value)
         rows = self._run(pair, proposal, epsilon, direction)
-        self._check_mass(rows)
         average = rows[:, :3].mean(axis=0)
         doubt = 1 / math.sqrt(len(rows)) if pair.dimension else 0.0  # nothing across: exact
         width = float(stdtrit(len(rows) - 1, self.confidence))
@@ -281,14 +280,11 @@ class _Sampling:
             rows.append(np.append(values.mean(axis=0), np.exp(log_ratio).mean()))
             if not np.all(np.isfinite(rows[-1])):
                 raise ArithmeticError("sampling does not work at such a small noise_multiplier")
-        return np.array(rows)
-
-    @staticmethod
-    def _check_mass(rows):
-        average = float(rows[:, 3].mean())
-        error = float(rows[:, 3].std(ddof=1)) / math.sqrt(len(rows))
-        if abs(average - 1) > 8 * error + 1e-6:
-            raise ArithmeticError(f"the likelihood ratios average to {average:g} +- {error:.1g} instead of 1")
+        rows = np.array(rows)
+        mass, error = float(rows[:, 3].mean()), float(rows[:, 3].std(ddof=1)) / math.sqrt(len(rows))
+        if abs(mass - 1) > 8 * error + 1e-6:
+            raise ArithmeticError(f"the likelihood ratios average to {mass:g} +- {error:.1g} instead of 1")
+        return rows
 
 
 # ------------------------------------------------------------------ the coordinate across: by quadrature

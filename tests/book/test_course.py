@@ -8,7 +8,6 @@ import course
 import course_answers
 import course_example
 import course_notebooks
-import course_page
 import notebook_tools as tools
 import pytest
 import yaml
@@ -35,13 +34,14 @@ def test_exercises_and_answers_are_what_the_solutions_make(stem):
 
 
 def test_the_page_lists_all_exercises():
-    assert course_page.is_current([course.load(tools.ROOT, stem) for stem in STEMS], tools.ROOT)
+    text = course.page(tools.ROOT).read_text(encoding="utf-8")
+    assert course.listed([course.load(tools.ROOT, stem) for stem in STEMS], tools.ROOT) == text
 
 
 def test_the_list_of_the_example(tmp_path):
     course_example.write(tmp_path)
     made(tmp_path)
-    text = course_page.page(tmp_path).read_text()
+    text = course.page(tmp_path).read_text()
     assert text.startswith("# Exercises\n") and text.endswith("The end.\n")
     assert "### 1. Coins" in text and "| `hockey-2` | Area | code | 2 |" in text
     assert "3 points · about 9 min" in text and "blob/main/notebooks/exercises/01_coins.ipynb" in text
@@ -114,7 +114,7 @@ def test_answers_have_the_accuracy_of_the_solutions(stem):
 
 def made(root):
     count = course.make(root, course_example.STEM)
-    course_page.write([course.load(root, course_example.STEM)], root)
+    course.page(root).write_text(course.listed([course.load(root, course_example.STEM)], root))
     return count
 
 
@@ -140,7 +140,7 @@ def edit_solution(root):
 
 
 def edit_the_list(root):
-    page = course_page.page(root)
+    page = course.page(root)
     page.write_text(page.read_text().replace("| by hand | 1 |", "| by hand | 2 |"))
 
 

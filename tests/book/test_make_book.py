@@ -36,8 +36,6 @@ def test_a_failing_step_fails_the_run(tmp_path, monkeypatch, capsys):
     base = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
     good, bad = ([*base, str(tmp_path / f"test_{name}.py")] for name in ("good", "bad"))
     monkeypatch.setattr(run_tests, "STEPS", {"good": lambda: [good], "bad": lambda: [good, bad]})
-    monkeypatch.setattr(run_tests, "REPORT", tmp_path)
-    monkeypatch.setattr(run_tests, "TIMES", tmp_path / "notebooks.xml")
     monkeypatch.setattr(sys, "argv", ["run_tests.py", "bad", "good"])
     assert run_tests.main() == 1
     last = capsys.readouterr().out.strip().splitlines()[-1]

@@ -238,7 +238,7 @@ DANGEROUS = [
     Mutant("calibration: lower end meets the target", "mechanisms/calibration", "_Solver._side_excess", {"Attribute upper#4": "_.value.lower"}, _of("test_calibrate.py", "test_a_wide_bracket_costs_noise")),
     Mutant("calibration: effective noise of another rate", "mechanisms/calibration", "effective_noise", {"Subscript#11": "_.value"}, ("test_calibrate.py",)),
     Mutant("one step: sampling forgotten in epsilon", "lessons/one_step", "_unsampled", {"Name q#3": "_ ** 2"}, ("test_one_step.py",)),
-    Mutant("one step: sampling counted twice", "lessons/one_step", "delta", {"Name q#4": "_ * _"}, ("test_one_step.py",)),
+    Mutant("one step: sampling counted twice", "lessons/one_step", "delta", {"Name q#2": "_ * _"}, ("test_one_step.py",)),
     Mutant("one step: allowance on the unsafe side", "lessons/one_step", "_largest_mu", {"BinOp Sub#1": "_.left + _.right"}, ("test_one_step.py",)),
     Mutant("one step: noise rounded down", "lessons/one_step", "_largest_mu", {"Name low#9": "_ + 1e-11"}, ("test_one_step.py",)),
     # The mechanisms and their sampling.

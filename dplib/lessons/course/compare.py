@@ -55,11 +55,14 @@ def plain(answer):
     return convert(answer, 0)
 
 
+def flat(value):
+    """The parts of an answer that are not lists, in order."""
+    return [inner for part in value for inner in flat(part)] if isinstance(value, list) else [value]
+
+
 def leaves(value):
-    """The parts of a stored answer that are not lists, in order; fractions as such."""
-    if isinstance(value, list):
-        return [leaf for part in value for leaf in leaves(part)]
-    return [Fraction(value["fraction"]) if isinstance(value, dict) else value]
+    """The same of a stored answer; fractions as such."""
+    return [Fraction(part["fraction"]) if isinstance(part, dict) else part for part in flat(value)]
 
 
 def fitting(right, answer, name="The answer"):

@@ -54,7 +54,7 @@ def _stored_verdict(exercise, identifier, answer):
 
 
 def _property_verdict(exercise, identifier, answer):
-    for part in _parts(compare.plain(answer)):
+    for part in compare.flat(compare.plain(answer)):
         if not (isinstance(part, (Number, str)) or callable(part)):
             shown = compare.shown(part)
             raise compare.WrongKind(f"The answer must be made of numbers, lists and functions; here is {shown}.")
@@ -66,12 +66,6 @@ def _property_verdict(exercise, identifier, answer):
     if hint is None:
         return True, ""
     return False, hint[:1].upper() + hint[1:] + ("" if hint.endswith((".", "?", "!")) else ".")
-
-
-def _parts(answer):
-    if not isinstance(answer, list):
-        return [answer]
-    return [inner for part in answer for inner in _parts(part)]
 
 
 def _named(error):

@@ -1,18 +1,27 @@
 """Exercises whose answer is an example: the check verifies its property instead of comparing.
 
 One function an exercise, named like the exercise with "_" for "-". It takes the answer and returns None if
-the answer has the property, or else a sentence that says what is missing. It looks at the answer's type
-first, takes under 2 s, and compares with no stored solution.
+the answer has the property; what is missing it says in a sentence that it returns, or refuses the answer with. It
+looks at the answer's type first, takes under 2 s, and compares with no stored solution.
 """
 
+import functools
 import importlib
+
+from .parsed import Refused
 
 
 def find(identifier):
-    """The function that checks an exercise. Raises LookupError if there is none."""
+    """The check of an exercise: answer -> None or a hint. Raises LookupError if there is none."""
     name = identifier.replace("-", "_")
-    for number in (1, 2, 3):  # loaded with all that they need when the first answer is checked
-        part = importlib.import_module(f"{__name__}.part_{number}")
-        if hasattr(part, name):
-            return getattr(part, name)
-    raise LookupError(f"no function {name} for the exercise {identifier}")
+    checks = importlib.import_module(f"{__name__}.checks")  # loaded with all that it needs when the first answer is checked
+    if not hasattr(checks, name):
+        raise LookupError(f"no function {name} for the exercise {identifier}")
+    return functools.partial(_hint, getattr(checks, name))
+
+
+def _hint(check, answer):
+    try:
+        return check(answer)
+    except Refused as refused:
+        return str(refused)

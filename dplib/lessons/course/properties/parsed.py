@@ -1,54 +1,36 @@
-"""Answers as numbers and arrays: `arrays` and `array` return None for an answer of another form."""
-
-import functools
+"""Answers as numbers and arrays, and how a check refuses one."""
 
 import numpy as np
 
 
-def parts_of(form, *dimensions):
-    """For a check of so many parts: it gets them one by one, and answers of another form get the hint `form`."""
-
-    def decorate(check):
-        @functools.wraps(check)
-        def checked(answer):
-            parts = arrays(answer, *dimensions)
-            return form if parts is None else check(*parts)
-
-        return checked
-
-    return decorate
+class Refused(Exception):
+    """An answer lacks something; the message is the hint."""
 
 
-def one_array(form, dimensions):
-    """The same for a check of one array."""
-
-    def decorate(check):
-        checked = parts_of(form, dimensions)(check)
-        return functools.wraps(check)(lambda answer: checked([answer]))
-
-    return decorate
+def refuse(lacking, hint):
+    """End the check with this hint where the answer is lacking."""
+    if lacking:
+        raise Refused(hint)
 
 
-def arrays(answer, *dimensions):
-    """The parts of an answer as arrays of finite floats with these numbers of dimensions.
+def arrays(answer, form, *dimensions):
+    """The parts of an answer as arrays of finite floats with these numbers of dimensions; another form gets the hint `form`.
 
     0 for a number: one of NumPy's, whose overflow the verdict notices.
     """
-    if isinstance(answer, str):  # "123" is no list of three numbers
-        return None
+    refuse(isinstance(answer, str), form)  # "123" is no list of three numbers
     try:
         parts = [np.asarray(part, dtype=float)[()] for part in answer]
     except (TypeError, ValueError, OverflowError):
-        return None
-    if [part.ndim for part in parts] != list(dimensions) or not all(np.isfinite(part).all() for part in parts):
-        return None
+        raise Refused(form) from None
+    fits = [part.ndim for part in parts] == list(dimensions) and all(np.isfinite(part).all() for part in parts)
+    refuse(not fits, form)
     return parts
 
 
-def array(answer, dimensions=1):
-    """An answer as one array of floats."""
-    parts = arrays([answer], dimensions)
-    return None if parts is None else parts[0]
+def array(answer, form, dimensions=1):
+    """An answer as one array of finite floats."""
+    return arrays([answer], form, dimensions)[0]
 
 
 def like(reference, value, kind):

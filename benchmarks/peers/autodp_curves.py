@@ -1,6 +1,6 @@
 """Compute the curves of Zhu and Wang's two figures with autodp, the authors' library: dplib/lessons/studies/autodp_curves.json.
 
-    python tools/autodp_curves.py
+    python benchmarks/peers/autodp_curves.py
 
 autodp runs in an environment of its own (benchmarks/peers/autodp.txt), made on first use. Chapter 7 draws the result
 beside the curves of dplib. Takes about ten seconds once the environment is there.
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "dplib" / "lessons" / "studies" / "autodp_curves.json"
 SETTINGS = {
     "noise_multipliers": [5.0, 1.0],

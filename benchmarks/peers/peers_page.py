@@ -5,15 +5,11 @@ Each table stands between `<!-- peers: NAME -->` and `<!-- peers: end -->`; the 
 
 import math
 import re
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "book" / "peers.md"
-sys.path.insert(0, str(ROOT / "benchmarks" / "peers"))
+from questions import ALONE, LIBRARIES, QUESTIONS
 
-from questions import ALONE, LIBRARIES, QUESTIONS  # noqa: E402
-
+PAGE = Path(__file__).resolve().parents[2] / "book" / "peers.md"
 EQUAL = 1e-6  # relative: less is agreement
 WIDE = 1e-3  # so far below the upper end of a bracket, and above the lower one, is tighter
 TICK = 0.01  # seconds: the clock of CPU time resolves no less
