@@ -46,25 +46,6 @@ def test_sums_of_lognormals(bins, norm, epsilon, side, factor):
     assert at_most(delta(bins, norm, epsilon, "add"), remove)
 
 
-@examples(20)
-@given(logs(0.05, 20), st.floats(0, 5), directions)
-def test_two_bins_by_quadrature(norm, epsilon, side):
-    """[A-16] E over the first bin of the second one's closed form."""
-    z, h = np.linspace(-12, 12, 24001, retstep=True)
-    weights = stats.norm.pdf(z) * h
-    first = np.exp(math.sqrt(norm) * z - norm / 2)
-    root, sign = math.sqrt(norm), 1 if side == "remove" else -1
-    strike = 2 * math.exp(sign * epsilon) - first
-    positive = np.maximum(strike, 1e-300)
-    d = (np.log(1 / positive) + norm / 2) / root
-    call = special.ndtr(d) - positive * special.ndtr(d - root)
-    call = np.where(strike > 0, call, 1 - strike)
-    put = np.where(strike > 0, call - 1 + strike, 0.0)
-    value = float(weights @ (call / 2 if sign > 0 else math.exp(epsilon) / 2 * put))
-    found = delta(2, norm, epsilon, side)
-    assert found.lower * (1 - 1e-7) - 1e-13 <= value <= found.upper * (1 + 1e-7) + 1e-13
-
-
 @examples(24)
 @given(st.integers(2, 60), logs(0.05, 20), st.floats(0, 4), directions)
 def test_coarse_grids_of_lognormals_contain_the_truth(bins, norm, epsilon, side):
