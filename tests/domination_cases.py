@@ -160,6 +160,25 @@ def reach(encoder):
     return float(np.abs(encoder).sum(axis=1).max())
 
 
+CELLS = {1: 400, 2: 120, 3: 40, 4: 18}  # for each number of rounds
+
+
+def triangular(rng, rounds, signed):
+    """A lower-triangular encoder with entries of all sizes, some of them 0."""
+    entries = rng.exponential(rng.choice([0.3, 1.0]), (rounds, rounds)) * (rng.random((rounds, rounds)) < 0.8)
+    if signed:
+        entries *= rng.choice([-1, 1], (rounds, rounds))
+    return np.tril(entries, -1) + np.diag(rng.uniform(0.3, 1.5, rounds))
+
+
+def setting(seed, rounds, sigma, signed=False):
+    """(rng, encoder, ends of cells, adaptive contributions)."""
+    rng = np.random.default_rng(seed)
+    encoder = triangular(rng, rounds, signed)
+    ends = edges(-reach(encoder), reach(encoder), sigma, CELLS[rounds])
+    return rng, encoder, ends, strategy(rng, ends, rounds)
+
+
 # --- compositions by rounding losses ------------------------------------------------------------------
 
 

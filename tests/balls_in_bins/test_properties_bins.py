@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from property_cases import DIRECTIONS, answer, at_most, examples, logs
 from scipy import special, stats
 
-from dplib import BallsInBins, MatrixMechanism, PoissonDPSGD, conditional, gaussian, matrices, montecarlo
+from dplib import BallsInBins, MatrixMechanism, PoissonDPSGD, conditional, gaussian, matrices
 from dplib.balls_in_bins import certificate
 from dplib.balls_in_bins import confidence_bounds as betting
 from dplib.balls_in_bins import exact as exact_bins
@@ -111,21 +111,6 @@ def test_samples_average_to_delta_and_stay_below_their_bound(bins, size, epsilon
     error = math.sqrt(samples.var() / len(samples) + plain.var() / len(plain)) + 1e-3
     assert abs(samples.mean() - plain.mean()) < 6 * error
     assert samples.min() >= 0
-
-
-@examples(12)
-@given(st.integers(2, 6), logs(0.2, 1.5), st.floats(0.1, 3.0), directions, seeds)
-def test_larger_entries_of_the_gram_matrix_cost_more(bins, size, epsilon, side, seed):
-    """[M-K], [N-3.2] Between the modes' common part and the largest mode; estimates, so within six errors."""
-    table = gram(np.random.default_rng(seed), bins, size / 4)
-    if table.max() > 60 or table.diagonal().min() < 1e-3 * table.max():
-        return
-    raised = np.maximum(table, table.diagonal().max() * 0.5 * np.eye(bins))
-    low, high = (montecarlo.estimate(x, epsilon, side, samples=4096, seed=seed) for x in (table, raised))
-    room = 6 * math.hypot(low.standard_error, high.standard_error)
-    assert low.value <= high.value + room + 1e-9
-    assert low.value <= gaussian.delta(math.sqrt(table.max()), epsilon) + 6 * low.standard_error + 1e-9
-    assert low.value >= gaussian.delta(math.sqrt(table.min()), epsilon) - 6 * low.standard_error - 1e-9
 
 
 @examples(50)
