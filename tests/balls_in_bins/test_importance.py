@@ -6,12 +6,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy import special
+from domination_cases import modes_value, planar
 
 from dplib import gaussian, matrices
 from dplib._base import random_blocks
 from dplib.balls_in_bins import gram as _bins
-from dplib.balls_in_bins import line_integral
 from dplib.balls_in_bins.importance_sampling import (
     Estimator,
     block_task,
@@ -26,22 +25,8 @@ FEW_BANDS = _bins.gram(matrices.optimal_counting(2048, bands=8), 128, 16) / 3.91
 
 
 def quadrature(gram, epsilon, side):
-    """Delta for two modes: an even grid across the sum of the modes, the exact integral along it."""
-    (a, c), (_, d) = gram
-    sum_norm = math.sqrt(a + 2 * c + d)
-    first, second = (a + c) / sum_norm, (c + d) / sum_norm  # parts along the sum of the modes
-    across = math.sqrt(max(a - first**2, 0.0))
-    z = np.linspace(-12, 12, 2001)
-    weights = 0.012 * np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    rest = np.stack([across * z - a / 2, -across * z - d / 2], axis=1)
-    beta = np.broadcast_to([first, second], rest.shape)
-    level = math.log(2) + (epsilon if side == "remove" else -epsilon)
-    t, *_ = line_integral.crossing(rest, beta, level, np.inf)
-    sign = 1 if side == "remove" else -1
-    scale = 1.0 if side == "remove" else math.exp(epsilon)
-    threshold = math.exp(epsilon) if side == "remove" else 1.0
-    terms = np.mean(np.exp(rest + beta**2 / 2) * special.ndtr(sign * (beta - t[:, None])), axis=1)
-    return float(np.sum(weights * sign * (scale * terms - threshold * special.ndtr(-sign * t))))
+    """Delta for two modes: an even grid across one of them, the exact integral along it."""
+    return modes_value(planar(gram), [0.5, 0.5], epsilon, side).midpoint
 
 
 # --- against other routes ----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from domination_cases import (
     modes_value,
     noises,
     ordered,
+    posterior,
     rates,
     seeds,
     sequences,
@@ -186,12 +187,6 @@ def test_the_algorithm_written_out(direction):
 
 def subsets(n):
     return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(bool)
-
-
-def posterior(above, past, q, sigma):
-    sets = subsets(above.shape[1])
-    log = sets.sum(axis=1) * special.logit(q) - np.sum((past - sets @ above.T) ** 2, axis=1) / (2 * sigma**2)
-    return sets, special.softmax(log)
 
 
 def coin_bound(above, past, q, sigma):

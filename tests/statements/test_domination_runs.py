@@ -21,6 +21,7 @@ from domination_cases import (
     noises,
     ordered,
     planar,
+    posterior,
     rates,
     reach,
     seeds,
@@ -220,13 +221,6 @@ def test_counting_participations_holds_for_adaptive_inputs(rounds, q, sigma, eps
 def evidence(above, past, q, sigma):
     """Log odds of each column if no other took part [M-C.3]."""
     return special.logit(q) + (past @ above - np.sum(above**2, axis=0) / 2) / sigma**2
-
-
-def posterior(above, past, q, sigma):
-    """All sets of columns and their probabilities, given the rows above."""
-    sets = np.array(list(itertools.product((0.0, 1.0), repeat=above.shape[1])))
-    log = sets.sum(axis=1) * special.logit(q) - np.sum((past - sets @ above.T) ** 2, axis=1) / (2 * sigma**2)
-    return sets, special.softmax(log)
 
 
 def stochastically_below(values, weights, larger, larger_weights):

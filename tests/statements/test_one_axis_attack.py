@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from domination_cases import composed
 from folders import imported
-from plain_grid import composed_delta
 
 import dplib
 from dplib.results import Bracket, Certificate, Estimate, UpperBound
@@ -63,7 +63,7 @@ def test_few_rounds_by_sums_over_the_axis(law):
     losses, masses = np.append(np.concatenate(losses), 0.0), np.append(np.concatenate(masses), rest)
     for rounds, epsilon in ((1, 0.5), (6, 1.5)):
         lower, upper = truth.Composition([(law, rounds)]).delta(epsilon)
-        low, high = composed_delta(losses, masses, rounds, epsilon, 2e-4)
+        low, high = composed([(losses, losses, masses, rounds)], 2e-4, 400.0)(epsilon)
         assert lower <= high + 1e-8 and low - 1e-8 <= upper and upper - lower < 2e-3 * upper + 1e-9
 
 
