@@ -36,7 +36,7 @@ from hypothesis import strategies as st
 from property_cases import DIRECTIONS, answer, at_most, examples, logs
 from scipy import special, stats
 
-from dplib import MatrixMechanism, PoissonDPSGD, gaussian, matrices, renyi
+from dplib import MatrixMechanism, gaussian, matrices, renyi
 from dplib.conditional.few import Few
 from dplib.mixtures import Mixture, binomial
 
@@ -366,26 +366,6 @@ def test_renyi_orders_of_mixtures(shifts, chances, order):
     if abs(order - 1) > 1e-3:
         remove, add = (math.log(moment(*pair)) / (order - 1) for pair in ((mixture, kernel(0)), (kernel(0), mixture)))
         assert add <= remove + 1e-9 * (1 + remove) / abs(order - 1)
-
-
-@examples(10)
-@given(st.integers(1, 1000), logs(1e-3, 1), logs(0.05, 5), st.floats(0, 3), st.floats(0.05, 0.95))
-def test_bounds_on_delta_by_moments(rounds, q, size, epsilon, place):
-    """[R-A11], [R-5.2] The lower bound by two moments, and the distance to the plain Gaussian."""
-    sigma = max(q * math.sqrt(rounds) / size, 0.4)
-    found = answer(PoissonDPSGD(sigma, q, rounds).delta, epsilon)
-    mean, variance = rounds * q**2 / (2 * sigma**2), rounds * (sigma**-2 + sigma**-4 / 4)
-    if mean > epsilon:
-        t = epsilon + place * (mean - epsilon)
-        least = -math.expm1(epsilon - t) * (mean - t) ** 2 / (variance + (mean - t) ** 2)
-        assert least <= found.upper
-    a2 = sigma**-2
-    chi = q**2 * math.expm1((1 - q) ** 2 * a2) + 2 * q * (1 - q) * math.expm1(-q * (1 - q) * a2)
-    chi += (1 - q) ** 2 * math.expm1(q**2 * a2)
-    distance = 0.5 * math.sqrt(math.expm1(min(rounds * math.log1p(max(chi, 0.0)), 700)))
-    plain = gaussian.delta(q * math.sqrt(rounds) / sigma, epsilon)
-    room = math.exp(epsilon) * distance * (1 + 1e-9) + 1e-9 * plain
-    assert found.lower - room <= plain <= found.upper + room
 
 
 @examples(30)
