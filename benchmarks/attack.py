@@ -3,7 +3,7 @@
     python benchmarks/attack.py                            all of tests/data/attack.json; goes on where it stopped
     PYTHONPATH=../other python benchmarks/attack.py        attacks the library of another checkout
 
-The values, and their error bars, are those of tests/oracle/attack_values.py. Each is asked twice: delta at its epsilon, and
+Where the values and their error bars come from says tests/oracle/README.md. Each is asked twice: delta at its epsilon, and
 epsilon at the float next to its delta, for which the value's own epsilon must lie in the bracket, up to what the error bar
 and that rounding can move it.
 """

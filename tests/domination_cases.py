@@ -160,32 +160,64 @@ def reach(encoder):
     return float(np.abs(encoder).sum(axis=1).max())
 
 
+CELLS = {1: 400, 2: 120, 3: 40, 4: 18}  # for each number of rounds
+
+
+def triangular(rng, rounds, signed):
+    """A lower-triangular encoder with entries of all sizes, some of them 0."""
+    entries = rng.exponential(rng.choice([0.3, 1.0]), (rounds, rounds)) * (rng.random((rounds, rounds)) < 0.8)
+    if signed:
+        entries *= rng.choice([-1, 1], (rounds, rounds))
+    return np.tril(entries, -1) + np.diag(rng.uniform(0.3, 1.5, rounds))
+
+
+def setting(seed, rounds, sigma, signed=False):
+    """(rng, encoder, ends of cells, adaptive contributions)."""
+    rng = np.random.default_rng(seed)
+    encoder = triangular(rng, rounds, signed)
+    ends = edges(-reach(encoder), reach(encoder), sigma, CELLS[rounds])
+    return rng, encoder, ends, strategy(rng, ends, rounds)
+
+
+def posterior(above, past, q, sigma):
+    """All sets of columns and their probabilities, given the rows above."""
+    sets = np.array(list(product((False, True), repeat=above.shape[1])))[:, ::-1]
+    log = sets.sum(axis=1) * special.logit(q) - np.sum((past - sets @ above.T) ** 2, axis=1) / (2 * sigma**2)
+    return sets, special.softmax(log)
+
+
 # --- compositions by rounding losses ------------------------------------------------------------------
 
 
 def composed_by_rounding(rows, direction, step):
-    """epsilon -> (below, above) delta of rounds of scalar mixtures: losses rounded down and up to a lattice, added by an FFT.
+    """epsilon -> (below, above) delta of rounds of scalar mixtures, by `composed`.
 
-    rows : list of (sensitivities >= 0, probabilities, noise, number of rounds). Whoever sees rounded losses sees less;
-    who sees larger ones is no worse off. Both are exact up to 1e-14, so this is for delta far above it.
+    rows : list of (sensitivities >= 0, probabilities, noise, number of rounds).
     """
-    reach = 40.0
-    size = 2 * int(reach / step)
-    waves = [1.0, 1.0]
+    known = []
     for sensitivities, probabilities, noise, count in rows:
         s, p = np.asarray(sensitivities, dtype=float) / noise, np.asarray(probabilities, dtype=float)
         x = np.linspace(-12, s.max() + 12, 60_001)
         loss = special.logsumexp(np.multiply.outer(s, x) - s[:, None] ** 2 / 2, b=p[:, None], axis=0)
         if direction == "remove":
-            masses = p @ np.diff(special.ndtr(np.subtract.outer(x, s)), axis=0).T
-            ends = loss[:-1], loss[1:]
+            known.append((loss[:-1], loss[1:], p @ np.diff(special.ndtr(np.subtract.outer(x, s)), axis=0).T, count))
         else:
-            masses = np.diff(special.ndtr(x))
-            ends = -loss[1:], -loss[:-1]
+            known.append((-loss[1:], -loss[:-1], np.diff(special.ndtr(x)), count))
+    return composed(known, step)
+
+
+def composed(rows, step, reach=40.0):
+    """epsilon -> (below, above) delta of rounds: losses rounded down and up to a lattice, added by an FFT.
+
+    rows : list of (least losses, largest losses, masses, number of rounds). Whoever sees rounded losses sees less;
+    who sees larger ones is no worse off. Both are exact up to 1e-14, so this is for delta far above it.
+    """
+    size = 2 * int(reach / step)
+    waves = [1.0, 1.0]
+    for *ends, masses, count in rows:
         for side, (end, to_lattice) in enumerate(zip(ends, (np.floor, np.ceil))):
             place = to_lattice(end / step).astype(int)
-            law = np.bincount(place % size, masses, size)
-            waves[side] = waves[side] * np.fft.rfft(law) ** count
+            waves[side] = waves[side] * np.fft.rfft(np.bincount(place % size, masses, size)) ** count
     losses = np.fft.fftfreq(size, 1 / size) * step
     laws = [np.fft.irfft(wave, size) for wave in waves]
 

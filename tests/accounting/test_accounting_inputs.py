@@ -129,15 +129,6 @@ class Routes:
         return route
 
 
-# Of 400 rounds of PAIR 39 are expected to sample a record, of those of RARE .04.
-MANY = ((PAIR, 400),)
-RARE = ((mixtures.binomial(2, 0.0001, 1.0), 200),)
-
-
-def ask(method="auto", composition=MANY):
-    return accounting.epsilon(composition, 1e-6, "remove", method)
-
-
 def test_where_no_accountant_closes_the_wide_bracket_answers(monkeypatch):
     narrow = accounting.epsilon([(PAIR, 400)], 1e-6, "remove"), accounting.delta([(PAIR, 400)], 0.1, "remove")
     Routes(monkeypatch, "too few rounds", "too many points")

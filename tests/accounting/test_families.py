@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from dplib import contour, lattice, mixtures
-from dplib.accounting.contour_decay import Decay
 from dplib.accounting.contour_nodes import Family, Nodes, nodes_for
 
 EPS = np.finfo(float).eps
@@ -75,21 +74,6 @@ def test_quadrature_bounds_are_not_vacuous(sign):
         largest = np.maximum(largest, error)
         assert np.all(error <= coarse.quadrature.error(0.0))
     assert np.all(largest > 1e-6)
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("noise", [1.0, 10.0])
-def test_moduli_are_bounded_far_beyond_the_nodes(sign, noise):
-    """|phi| of every row never exceeds the bound, nor rest + V / y."""
-    some = rows(12, noise, rate=0.1)
-    family = Family(some, [100] * len(some), sign)
-    nodes = nodes_for(family, 3.0, 3.0, 3.0, 10.0)
-    exact = nodes_for(family, 3.0, 3.0, 3.0, 1200.0)
-    y = np.geomspace(0.5, 300, 40)
-    truth = np.exp(exact.log_characteristic(y)[0].real)
-    assert np.all(Decay(nodes).modulus_bound(y) >= truth * (1 - 1e-9))
-    variation, rest, _ = Decay(nodes).constants(0.5)
-    assert np.all(rest[:, None] + variation[:, None] / y >= truth * (1 - 1e-9))
 
 
 # ---------------------------------------------------------------- compositions

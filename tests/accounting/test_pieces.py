@@ -6,16 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plain_grid import composed_delta
 
 from dplib import NoBracketError, PoissonDPSGD, accounting, mixtures, renyi
 from dplib.accounting.lattice_pieces import step_of
 from dplib.accounting.lattice_round import Law
 from dplib.mechanisms import (
     FixedBatchDPSGD,
-    LastIterate,
     TruncatedPoissonDPSGD,
-    compose,
 )
 from dplib.mixtures import DisjointUnion, Folded, Mixture
 
@@ -41,43 +38,6 @@ def test_values_of_another_computation_are_met(value):
         assert back.lower <= value["epsilon"] * (1 + 1e-9) and back.upper == pytest.approx(value["epsilon"], rel=1e-4)
 
 
-# --- an independent route -----------------------------------------------------------------------------
-
-
-def line(law, places):
-    return sum(p * np.exp(-((places - mode) ** 2) / 2) / math.sqrt(2 * math.pi) for mode, p in law.items())
-
-
-def plain(pieces, rounds, epsilon, step=2e-4):
-    """(lower, upper) of delta: the losses of all pieces on one grid, rounded down or up, added round by round by FFT.
-
-    pieces : (weight, first law, second law, which losses) with laws as {mode: probability}; what is missing has loss 0.
-    """
-    places = np.linspace(-14.0, 18.0, 160_001)
-    losses, masses = [], []
-    for weight, first, second, part in pieces:
-        p, q = line(first, places), line(second, places)
-        loss, share = np.log(p / q), weight * p * (places[1] - places[0])
-        kept = {"all": loss > -np.inf, "above": loss > 0, "below": loss < 0}[part]
-        losses.append(loss[kept])
-        masses.append(share[kept])
-    rest = max(1 - sum(part.sum() for part in masses), 0.0)
-    return composed_delta(np.append(np.concatenate(losses), 0.0), np.append(np.concatenate(masses), rest), rounds, epsilon, step)
-
-
-# --- one round, limits --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("q, sigma", [(0.1, 2.0), (0.5, 0.7), (1e-4, 1.0)])
-def test_one_round_of_a_folded_pair_is_remove_of_its_mixture(q, sigma):
-    mixture = Mixture([0.0, 2.0], [1 - q, q], sigma)
-    for epsilon in (0.0, 0.2, 1.5):
-        found = accounting.delta(DisjointUnion([(1.0, Folded(mixture))]), epsilon, "add")
-        truth = mixture.hockey_stick(epsilon, "remove")
-        assert found.lower <= truth * (1 + 1e-9) and truth * (1 - 1e-9) <= found.upper
-        assert found.relative_width < 1e-3
-
-
 # --- neighbours, and what is refused ------------------------------------------------------------------
 
 
@@ -95,16 +55,6 @@ def test_directions():
     assert first.upper < second.lower and accounting.delta(pair, 0.5).upper == second.upper
     whole = accounting.delta(skew, 0.5, "add")
     assert second.lower <= whole.upper and whole.lower <= second.upper
-
-
-def test_phases():
-    fixed = FixedBatchDPSGD(1.5, 5, 100, 50, adjacency="zero-out")
-    together = compose([fixed, PoissonDPSGD(2.0, 0.01, 100), LastIterate(1.0, 0.01, 100)])
-    assert together.epsilon(1e-5).upper > fixed.epsilon(1e-5).lower
-    with pytest.raises(ValueError, match="same neighbours; got 'add-remove' of 1 records to 0 and 'zero-out'"):
-        compose([fixed, FixedBatchDPSGD(1.5, 5, 100, 50)])
-    with pytest.raises(ValueError, match="same neighbours"):
-        compose([fixed, PoissonDPSGD(2.0, 0.01, 100, adjacency="substitution")])
 
 
 def test_refusals():

@@ -208,27 +208,6 @@ def test_zw_6_conversion_formulas():
         assert renyi.to_delta(curve, there, conversion=conversion, orders=one).upper == pytest.approx(delta)
 
 
-REFERENCE = [
-    (5.0, 60_000, "0.3023", "0.2519"), (1.0, 60_000, "2.267", "1.973"), (1.0, 1, "1.417", "1.140"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("sigma, rounds, classic, improved", REFERENCE)
-def test_zw_7_reference_values(sigma, rounds, classic, improved):
-    """[ZW-7] gamma = 1e-3, delta = 1e-8: integer orders as published; real orders are at most that."""
-    curve = renyi.mixture_curve(mixtures.binomial(1, 1e-3, sigma), "remove")
-    for conversion, want in (("classic", classic), ("improved", improved)):
-        whole = renyi.to_epsilon(curve, 1e-8, rounds=rounds, conversion=conversion, orders=range(2, 160))
-        assert f"{float(whole.upper):.{len(want) - 2}f}" == want
-        free = renyi.to_epsilon(curve, 1e-8, rounds=rounds, conversion=conversion)
-        assert free.upper <= whole.upper
-        same = renyi.to_epsilon(
-            partial(renyi.zhu_wang, epsilon_of_order=curve_of(sigma), sampling_probability=1e-3),
-            1e-8, rounds=rounds, conversion=conversion,
-        )  # fmt: skip
-        assert same.upper == pytest.approx(whole.upper, rel=1e-10) and same.order == whole.order
-
-
 def test_search_over_awkward_curves():
     # Infinite beyond some order, or where the curve refuses.
     cut = renyi.to_epsilon(lambda order: order / 2 if order < 3 else math.inf, 1e-6)
@@ -252,9 +231,6 @@ def test_search_over_awkward_curves():
     assert renyi.to_delta(lambda order: order, 1e4).upper == 5e-324
     value, order = renyi.log_delta(lambda order: order, 1e4)
     assert value < -2e7 and order > 1000
-
-
-# ---------------------------------------------------- accounting, mechanisms
 
 
 # ------------------------------------------------------------ bad input

@@ -6,11 +6,9 @@ import math
 from pathlib import Path
 
 import mpmath
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_grid import composed_delta
 
 from dplib import PoissonDPSGD, accounting, calibrate, contour, lattice, matrices, mixtures, renyi
 from dplib.accounting import wide
@@ -67,14 +65,6 @@ def test_one_round_is_the_difference_of_two_tails(k, m, q, sigma, epsilon):
             assert epsilon in accounting.epsilon(pair, float(truth), direction) or epsilon == pytest.approx(
                 accounting.epsilon(pair, float(truth), direction).upper, abs=1e-9
             )
-
-
-def plain(pair, rounds, epsilon, step):
-    """[lower, upper] of delta by `composed_delta`."""
-    u = np.linspace(-14.0, float(pair.gained.shifts[-1]) + 14.0, 400_001)
-    mass = np.exp(pair.log_density(u)) * (u[1] - u[0])
-    mass /= mass.sum()
-    return composed_delta(pair.log_ratio(u), mass, rounds, epsilon, step)
 
 
 def exact_divergence(pair, order):
@@ -144,17 +134,6 @@ def test_add_is_the_mirror_image():
     assert accounting.sides([(group(2, 2, 0.1, 1.5), 50)], "both") == ["remove"]
     bound = accounting.epsilon([(pair, 50)], 1e-6, method="renyi")
     assert bound.upper == max(accounting.epsilon([(pair, 50)], 1e-6, side, "renyi").upper for side in ("remove", "add"))
-
-
-@pytest.mark.parametrize("q, sigma", [(0.02, 1.0), (0.3, 0.6), (1e-4, 3.0)])
-def test_the_loss_of_a_substitution_has_a_closed_inverse(q, sigma):
-    """a u = l / 2 + asinh(c sinh(l / 2)), c = (1 - q) e^{a^2 / 2} / q, a = 1 / sigma."""
-    pair, losses = group(1, 1, q, sigma), np.linspace(-20, 20, 5001)
-    a = 1 / sigma
-    c = (1 - q) * math.exp(a * a / 2) / q
-    expected = (losses / 2 + np.arcsinh(c * np.sinh(losses / 2))) / a
-    np.testing.assert_allclose(pair.inverse_log_ratio(losses), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(pair.loss(pair.inverse_loss(losses)), losses, rtol=1e-11, atol=1e-11)
 
 
 def test_large_groups_face_their_direction():

@@ -6,12 +6,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy import special
+from domination_cases import modes_value, planar
 
 from dplib import gaussian, matrices
 from dplib._base import random_blocks
 from dplib.balls_in_bins import gram as _bins
-from dplib.balls_in_bins import line_integral
 from dplib.balls_in_bins.importance_sampling import (
     Estimator,
     block_task,
@@ -20,29 +19,14 @@ from dplib.balls_in_bins.importance_sampling import (
 )
 
 SIDES = ("remove", "add")
-RNG = np.random.default_rng(20240607)
 
 
 FEW_BANDS = _bins.gram(matrices.optimal_counting(2048, bands=8), 128, 16) / 3.918**2
 
 
 def quadrature(gram, epsilon, side):
-    """Delta for two modes: an even grid across the sum of the modes, the exact integral along it."""
-    (a, c), (_, d) = gram
-    sum_norm = math.sqrt(a + 2 * c + d)
-    first, second = (a + c) / sum_norm, (c + d) / sum_norm  # parts along the sum of the modes
-    across = math.sqrt(max(a - first**2, 0.0))
-    z = np.linspace(-12, 12, 2001)
-    weights = 0.012 * np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    rest = np.stack([across * z - a / 2, -across * z - d / 2], axis=1)
-    beta = np.broadcast_to([first, second], rest.shape)
-    level = math.log(2) + (epsilon if side == "remove" else -epsilon)
-    t, *_ = line_integral.crossing(rest, beta, level, np.inf)
-    sign = 1 if side == "remove" else -1
-    scale = 1.0 if side == "remove" else math.exp(epsilon)
-    threshold = math.exp(epsilon) if side == "remove" else 1.0
-    terms = np.mean(np.exp(rest + beta**2 / 2) * special.ndtr(sign * (beta - t[:, None])), axis=1)
-    return float(np.sum(weights * sign * (scale * terms - threshold * special.ndtr(-sign * t))))
+    """Delta for two modes: an even grid across one of them, the exact integral along it."""
+    return modes_value(planar(gram), [0.5, 0.5], epsilon, side).midpoint
 
 
 # --- against other routes ----------------------------------------------------------------------------------
@@ -106,14 +90,6 @@ def test_add_near_one_has_an_honest_error(epsilon):
         assert found.relative_error < 0.01
 
 
-# --- extremes ----------------------------------------------------------------------------------------------
-
-BLOCKS = np.kron(np.eye(3), [[2.0, 1.0], [1.0, 2.0]])
-
-
-# --- inversion ---------------------------------------------------------------------------------------------
-
-
 # --- streams, and bad input --------------------------------------------------------------------------------
 
 
@@ -132,19 +108,3 @@ def test_more_lines_until_the_error_is_reached():
     estimator.relative_variance = 1e-9
     found = run(estimator, relative_error=0.01)
     assert found.relative_error <= 0.01 and found.samples > 32 * 32
-
-
-def test_lines_cross_once():
-    """[A-17] Roots to 1e-8 in the loss; terms that do not grow; what lies beyond is exact at small distances."""
-    rest, beta = RNG.normal(size=(50, 6)), RNG.random((50, 6))
-    t, shares, slope, excess = line_integral.crossing(rest, beta, 2.0, RNG.normal(size=50) * 5)
-    sums = np.log(np.sum(np.exp(rest + beta * t[:, None]), axis=1))
-    assert np.all(np.abs(sums - 2.0) < 2e-8) and np.all(excess < 2e-8)
-    assert np.sum(shares, axis=1) == pytest.approx(1) and slope == pytest.approx(np.sum(shares * beta, axis=1))
-    tiny = line_integral.loss_beyond(beta, shares, np.zeros(50), np.full(50, 1e-12))
-    assert tiny == pytest.approx(1e-12 * slope, rel=1e-10, abs=0)
-    flat = np.array([[0.0, 1.0]])
-    t, _, _, excess = line_integral.crossing(np.array([[3.0, -5.0]]), flat, 2.0, np.zeros(1), line_integral.LOWEST)
-    assert t[0] < -50 and excess[0] == pytest.approx(1.0)
-    far = line_integral.loss_beyond(np.array([[40.0, 1.0]]), np.array([[1e-30, 1.0]]), np.zeros(1), np.ones(1) * 3)
-    assert far[0] == pytest.approx(np.log(1e-30 * np.exp(120.0) + np.exp(3.0)))

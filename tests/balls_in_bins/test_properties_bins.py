@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from property_cases import DIRECTIONS, answer, at_most, examples, logs
 from scipy import special, stats
 
-from dplib import BallsInBins, MatrixMechanism, PoissonDPSGD, conditional, gaussian, matrices, montecarlo
+from dplib import BallsInBins, MatrixMechanism, PoissonDPSGD, conditional, gaussian, matrices
 from dplib.balls_in_bins import certificate
 from dplib.balls_in_bins import confidence_bounds as betting
 from dplib.balls_in_bins import exact as exact_bins
@@ -44,25 +44,6 @@ def test_sums_of_lognormals(bins, norm, epsilon, side, factor):
     assert jensen <= base.upper * (1 + 1e-9)
     remove = delta(bins, norm, epsilon, "remove")
     assert at_most(delta(bins, norm, epsilon, "add"), remove)
-
-
-@examples(20)
-@given(logs(0.05, 20), st.floats(0, 5), directions)
-def test_two_bins_by_quadrature(norm, epsilon, side):
-    """[A-16] E over the first bin of the second one's closed form."""
-    z, h = np.linspace(-12, 12, 24001, retstep=True)
-    weights = stats.norm.pdf(z) * h
-    first = np.exp(math.sqrt(norm) * z - norm / 2)
-    root, sign = math.sqrt(norm), 1 if side == "remove" else -1
-    strike = 2 * math.exp(sign * epsilon) - first
-    positive = np.maximum(strike, 1e-300)
-    d = (np.log(1 / positive) + norm / 2) / root
-    call = special.ndtr(d) - positive * special.ndtr(d - root)
-    call = np.where(strike > 0, call, 1 - strike)
-    put = np.where(strike > 0, call - 1 + strike, 0.0)
-    value = float(weights @ (call / 2 if sign > 0 else math.exp(epsilon) / 2 * put))
-    found = delta(2, norm, epsilon, side)
-    assert found.lower * (1 - 1e-7) - 1e-13 <= value <= found.upper * (1 + 1e-7) + 1e-13
 
 
 @examples(24)
@@ -130,21 +111,6 @@ def test_samples_average_to_delta_and_stay_below_their_bound(bins, size, epsilon
     error = math.sqrt(samples.var() / len(samples) + plain.var() / len(plain)) + 1e-3
     assert abs(samples.mean() - plain.mean()) < 6 * error
     assert samples.min() >= 0
-
-
-@examples(12)
-@given(st.integers(2, 6), logs(0.2, 1.5), st.floats(0.1, 3.0), directions, seeds)
-def test_larger_entries_of_the_gram_matrix_cost_more(bins, size, epsilon, side, seed):
-    """[M-K], [N-3.2] Between the modes' common part and the largest mode; estimates, so within six errors."""
-    table = gram(np.random.default_rng(seed), bins, size / 4)
-    if table.max() > 60 or table.diagonal().min() < 1e-3 * table.max():
-        return
-    raised = np.maximum(table, table.diagonal().max() * 0.5 * np.eye(bins))
-    low, high = (montecarlo.estimate(x, epsilon, side, samples=4096, seed=seed) for x in (table, raised))
-    room = 6 * math.hypot(low.standard_error, high.standard_error)
-    assert low.value <= high.value + room + 1e-9
-    assert low.value <= gaussian.delta(math.sqrt(table.max()), epsilon) + 6 * low.standard_error + 1e-9
-    assert low.value >= gaussian.delta(math.sqrt(table.min()), epsilon) - 6 * low.standard_error - 1e-9
 
 
 @examples(50)

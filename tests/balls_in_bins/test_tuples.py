@@ -73,15 +73,6 @@ def test_samples_agree_with_the_definition(gram):
         assert abs(values.mean() - payoff.mean()) < 4 * error
 
 
-def test_lattice_weights_sum_to_one():
-    """[A-15] sum_i step phi(step (i + offset)) is 1 up to exp(-2 pi^2 / step^2): the bound survives the average."""
-    offsets = np.linspace(0, 1, 11)[:, None]
-    for step in (0.25, 0.1):
-        points = step * (np.arange(-400, 400) + offsets)
-        sums = (step * np.exp(-(points**2) / 2) / math.sqrt(2 * math.pi)).sum(axis=1)
-        assert np.abs(sums - 1).max() < 1e-13
-
-
 @pytest.mark.parametrize("common", [False, True])
 def test_samples_stay_below_their_bound(common):
     """[A-15] Before the final clipping nothing exceeds the bound by more than the rounding allowances."""

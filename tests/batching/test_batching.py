@@ -1,4 +1,4 @@
-"""The samplers: laws of sizes and memberships, structure, reproducibility, bad input.
+"""The samplers, all batches at once and as streams: laws of sizes and memberships, structure, reproducibility, the static shape.
 
 Tests of randomness are chi-square or z tests on fixed seeds. Each threshold is a
 probability of about 1e-4 for a correct sampler; wrong samplers are rejected too.
@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from dplib import batching
+from dplib.batching.streams import Batches, Padded, subset
 
 LIKELY = 1e-4
 
@@ -22,13 +23,13 @@ def rng(seed=7):
 
 def chi_square(observed, expected):
     """p value of the counts, bins of small expectation joined from both ends."""
-    observed, expected = list(map(float, observed)), list(map(float, expected))
+    observed, expected = list(map(float, observed)), list(np.asarray(expected) * (np.sum(observed) / np.sum(expected)))
     for end in (0, -1):
         while len(expected) > 2 and expected[end] < 8:
             e, o = expected.pop(end), observed.pop(end)
             expected[end] += e
             observed[end] += o
-    return stats.chisquare(observed, np.array(expected) * sum(observed) / sum(expected)).pvalue
+    return stats.chisquare(observed, expected).pvalue
 
 
 def drawn(form, scheme, *arguments, seed=7, **options):
@@ -137,14 +138,17 @@ def test_balls_meet_with_probability_one_over_the_number_of_bins(streaming):
     assert chi_square(first, np.full(4, trials / 4)) > LIKELY
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-def test_assignments_of_balls_are_jointly_uniform(streaming):
-    """[N-3.1] Both forms give every one of the b^n assignments probability b^-n."""
+@pytest.mark.parametrize("form", ["list", "streaming", "stream"])
+def test_assignments_of_balls_are_jointly_uniform(form):
+    """[N-3.1] All forms give every one of the b^n assignments probability b^-n."""
     generator, n, b, trials = rng(), 4, 3, 4050
     counts = np.zeros(b**n)
     weights = b ** np.arange(n)
     for _ in range(trials):
-        batches = batching.balls_in_bins(n, b, 1, generator, streaming=streaming)
+        if form == "stream":
+            batches = batching.balls_in_bins_stream(n, b, 1, seed=int(generator.integers(2**32)))
+        else:
+            batches = batching.balls_in_bins(n, b, 1, generator, streaming=form == "streaming")
         bins = np.argmax(batching.participation(batches, n), axis=0)
         counts[bins @ weights] += 1
     assert chi_square(counts, np.full(b**n, trials / b**n)) > LIKELY
@@ -166,22 +170,24 @@ def test_sizes_of_bins_are_multinomial(streaming):
 # ------------------------------------------------------------- cyclic Poisson
 
 
+@each_form
 @pytest.mark.parametrize("rounds", [1, 3, 12, 14])
-def test_participations_are_separated_and_in_turn(rounds):
+def test_participations_are_separated_and_in_turn(rounds, form):
     """[M-D] Record d only in rounds congruent to d mod b, so b rounds apart."""
     b = 4
     for seed in range(10):
-        matrix = batching.participation(batching.cyclic_poisson(30, rounds, b, 0.2, rng(seed)), 30)
+        matrix = batching.participation(drawn(form, "cyclic_poisson", 30, rounds, b, 0.2, seed=seed), 30)
         i, d = np.nonzero(matrix)
         assert np.all(i % b == d % b)
         for record in range(30):
             assert np.all(np.diff(np.flatnonzero(matrix[:, record])) >= b)
 
 
-def test_rate_inside_the_part_is_b_times_the_average_rate():
+@each_form
+def test_rate_inside_the_part_is_b_times_the_average_rate(form):
     """[M-D] Sizes of the rounds of a part are Binomial(part, b p)."""
     n, b, p, T = 50, 5, 0.06, 20000
-    sizes = np.array([len(batch) for batch in batching.cyclic_poisson(n, T, b, p, rng())])
+    sizes = np.array([len(batch) for batch in drawn(form, "cyclic_poisson", n, T, b, p)])
     for part in (0, 4):
         counts = np.bincount(sizes[part::b], minlength=11)
         assert chi_square(counts, T / b * stats.binom.pmf(np.arange(11), 10, b * p)) > LIKELY
@@ -263,4 +269,101 @@ def test_participation_matrix():
     assert matrix.tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
 
 
-# -------------------------------------------------------------------- bad input
+# ------------------------------------------------------------------------- streams
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_rounds_come_in_any_order(name):
+    """Round t does not depend on the rounds before it."""
+    first, again = SCHEMES[name]("stream", 3), SCHEMES[name]("stream", 3)
+    batches = list(first)
+    assert isinstance(first, Batches) and len(batches) == first.rounds == 12
+    assert all(np.array_equal(again[t], batches[t]) for t in (7, 2, 11, 0))
+    assert f"{first.expected_size:g} expected" in repr(first)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_fresh_seed_is_new_and_known_afterwards(name):
+    if name == "round_robin":
+        return
+    a, b = SCHEMES[name]("stream", None), SCHEMES[name]("stream", None)
+    assert a.fresh and a.seed != b.seed and a.seed.bit_length() > 64 and not SCHEMES[name]("stream", 1).fresh
+    assert all(np.array_equal(x, y) for x, y in zip(a, SCHEMES[name]("stream", a.seed)))
+
+
+def test_a_subset_is_uniform_and_in_uniform_order():
+    """All ordered choices of k of 5, below and above half: the order is what a cut relies on."""
+    rng = np.random.default_rng(1)
+    for k in (0, 1, 2, 3, 4, 5):
+        outcomes = list(itertools.permutations(range(5), k))
+        places = {outcome: i for i, outcome in enumerate(outcomes)}
+        counts = np.zeros(len(outcomes))
+        for _ in range(60 * len(outcomes)):
+            counts[places[tuple(subset(rng, 5, k).tolist())]] += 1
+        assert len(outcomes) == 1 or chi_square(counts, np.ones(len(outcomes))) > LIKELY
+    # In increasing order, or cut from a sequence of numbers that may repeat, it would be another law.
+    firsts = [np.sort(subset(rng, 5, 2))[0] for _ in range(2000)]
+    assert chi_square(np.bincount(firsts, minlength=5), np.ones(5)) < LIKELY
+
+
+@pytest.mark.parametrize("reshuffle", [False, True])
+def test_every_split_of_a_shuffle_is_equally_likely(reshuffle):
+    """4 records in 2 batches: 6 splits; with `reshuffle` the 36 pairs of two epochs are equally likely."""
+    counts = np.zeros((6, 6))
+    places = {subset: i for i, subset in enumerate(itertools.combinations(range(4), 2))}
+    for seed in range(2500):
+        stream = batching.shuffling_stream(4, 2, 2, reshuffle=reshuffle, seed=seed)
+        counts[places[tuple(stream[0].tolist())], places[tuple(stream[2].tolist())]] += 1
+    expected = np.ones((6, 6)) if reshuffle else np.eye(6)
+    assert (
+        np.all(counts[expected == 0] == 0)
+        and chi_square(counts[expected > 0], expected[expected > 0]) > LIKELY
+    )
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_padded_batches_hold_the_same_records(name):
+    stream = SCHEMES[name]("stream", 9)
+    padded = stream.padded()
+    assert isinstance(padded, Padded) and len(padded) == 12 and padded.overflow_probability <= 1e-10
+    for t, (indices, mask) in enumerate(padded):
+        assert indices.shape == mask.shape == (padded.size,) and mask.dtype == bool
+        assert np.array_equal(indices[mask], stream[t]) and not indices[~mask].any()
+    indices, mask = padded.block(3, 8)
+    assert indices.shape == mask.shape == (5, padded.size) and np.array_equal(indices[2], padded[5][0])
+    assert f"{padded.size} slots" in repr(padded)
+
+
+def test_sizes_chosen_by_themselves():
+    """The smallest that is exceeded with probability 1e-10 at most, by the union bound."""
+    stream = batching.balls_in_bins_stream(50_000, 100, 20, seed=1)
+    size = stream.padded().size
+    tail = lambda k: 100 * stats.binom.sf(k, 50_000, 0.01)
+    assert tail(size) <= 1e-10 < tail(size - 1) and 640 < size < 680
+    assert stream.padded(size).overflow_probability == pytest.approx(tail(size), rel=1e-6)
+    assert stream.padded(500).overflow_probability == 1
+    assert batching.fixed_batch_stream(30, 5, 7, seed=1).padded().size == 7
+    assert batching.shuffling_stream(30, 7, 2, seed=1).padded().size == 5
+    assert batching.round_robin_stream(1, 1, 2).padded().size == 1
+    assert batching.cyclic_poisson_stream(30, 6, 3, 1 / 3, seed=1).padded().size == 10
+    poisson = batching.poisson_stream(1000, 50, 0.1, seed=1)
+    assert 50 * stats.binom.sf(poisson.padded().size, 1000, 0.1) <= 1e-10
+
+
+def test_a_cut_is_fair_and_kept_through_the_epochs():
+    """Each record of a full batch is left out equally often: not the one with the largest number."""
+    counts = np.zeros(5)
+    for seed in range(1500):
+        stream = batching.poisson_stream(5, 1, 1.0, seed=seed)
+        indices, mask = stream.padded(4)[0]
+        assert mask.all() and np.all(np.diff(indices) > 0)
+        counts[np.setdiff1d(np.arange(5), indices)] += 1
+    assert chi_square(counts, np.ones(5)) > LIKELY
+    padded = batching.balls_in_bins_stream(40, 4, 3, seed=1).padded(8)
+    for t in range(4):
+        assert np.array_equal(padded[t][0], padded[t + 4][0]) and np.array_equal(
+            padded[t][1], padded[t + 8][1]
+        )
+
+
+# ---------------------------------------------------------------------------------- bad input

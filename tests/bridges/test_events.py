@@ -213,31 +213,20 @@ def rounds(event, relation="add/remove"):
     return sum(count for _, count in events.composition(event, relation))
 
 
-@pytest.mark.parametrize("seed", range(25 if SCALE > 1 else 6))
-def test_random_trees_agree_with_dp_accounting(seed):
-    """Their value is rounded up, in each of n rounds by at most one step of their grid: ours is at most theirs, and within n steps."""
-    rng, step, compared = random.Random(seed), 5e-3, 0
-    while compared < 20:
-        event = tree(rng)
-        if rounds(event) > 40:
-            continue
-        ours = epsilon(event)
-        theirs = pld.PLDAccountant(value_discretization_interval=step).compose(event).get_epsilon(1e-5)
-        assert ours.lower <= theirs + 1e-9 and theirs <= ours.upper + (rounds(event) + 1) * step
-        compared += 1
+TREES = [("add/remove", seed) for seed in range(25 if SCALE > 1 else 6)] + [("substitution", seed) for seed in range(4)]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_random_trees_of_substituted_records_agree_with_dp_accounting(seed):
-    """[A-22] As before; their grid rounds up both of the losses that it subtracts."""
-    rng, step, compared = random.Random(seed), 5e-3, 0
-    while compared < 10:
-        event = tree(rng, substituted=True)
-        if rounds(event, "substitution") > 40:
+@pytest.mark.parametrize("relation, seed", TREES)
+def test_random_trees_agree_with_dp_accounting(relation, seed):
+    """[A-22] Their value is rounded up, in each of n rounds by at most one step of their grid: ours is at most theirs, and within n steps."""
+    rng, step, compared, substituted = random.Random(seed), 5e-3, 0, relation == "substitution"
+    while compared < (10 if substituted else 20):
+        event = tree(rng, substituted=substituted)
+        if rounds(event, relation) > 40:
             continue
-        ours = epsilon(event, "substitution")
-        theirs = pld.PLDAccountant(RELATIONS["substitution"], value_discretization_interval=step).compose(event).get_epsilon(1e-5)
-        assert ours.lower <= theirs + 1e-9 and theirs <= ours.upper + (rounds(event, "substitution") + 1) * step
+        ours = epsilon(event, relation)
+        theirs = pld.PLDAccountant(RELATIONS[relation], value_discretization_interval=step).compose(event).get_epsilon(1e-5)
+        assert ours.lower <= theirs + 1e-9 and theirs <= ours.upper + (rounds(event, relation) + 1) * step
         compared += 1
 
 

@@ -204,16 +204,6 @@ def test_a_file_is_whole_or_refused(tmp_path, monkeypatch):
             Ledger.load(path)
 
 
-def test_thousands_of_noise_levels():
-    """A bracket around what all levels cost together, seen from levels that are a little larger, or smaller."""
-    full = Ledger()
-    for i in range(300):
-        full.add(PoissonDPSGD(1.0 + i / 300, 0.01, 100))
-    spent = full.spent(1e-6)
-    ends = [accounting.epsilon([(dplib.mixtures.binomial(1, 0.01, 1 + (i + up) / 10), 3000) for i in range(10)], 1e-6) for up in (0, 1)]
-    assert ends[1].lower < spent.lower < spent.upper < ends[0].upper and spent.relative_width < 0.05 and math.isfinite(spent.upper)
-
-
 @pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "substitution"])
 def test_records_that_displace_others(adjacency, tmp_path):
     """Batches of a fixed size and batches that are cut: what the mechanisms say alone and together, also from a file."""

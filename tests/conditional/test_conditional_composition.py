@@ -6,13 +6,35 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from domination_cases import best_adaptive, coins, composed_by_rounding, modes_value
+from domination_cases import (
+    averaged,
+    best_adaptive,
+    coins,
+    composed_by_rounding,
+    discrete,
+    epsilons,
+    modes_value,
+    noises,
+    ordered,
+    posterior,
+    rates,
+    seeds,
+    sequences,
+    setting,
+    stays_below,
+    stick,
+    triangular,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from property_cases import DIRECTIONS, examples, logs
 from scipy import optimize, special, stats
 
 from dplib import MatrixMechanism, accounting, conditional, matrices, mixtures
 from dplib.lessons import truth
 
 HALF = Fraction(1, 2)
+directions = st.sampled_from(DIRECTIONS)
 
 
 def hockey_stick(P, Q, alpha):
@@ -71,66 +93,48 @@ def test_a_bad_past_costs_the_smaller_of_two_masses(toys):
     assert np.any(alpha * other < bad) and np.any(alpha * other > bad)
 
 
-def test_bad_pasts_of_three_rounds_are_charged_at_their_first_prefix():
-    """[M-3.1s] Random sets of bad prefixes of length one and two, charged one by one."""
-    rng = np.random.default_rng(12)
-    charged = 0
-    for _ in range(400):
-        pairs = rng.dirichlet(np.full(3, 0.5), size=(3, 2))
-        bad = [np.zeros((), bool), rng.random(3) < 0.3, rng.random((3, 3)) < 0.3]
-        P, Q, product_p, product_q = (np.ones(()) for _ in range(4))
-        price, alpha = 0.0, math.exp(rng.uniform(-1, 2))
-        ever_bad = np.zeros((), bool)
-        for i in range(3):
-            now = bad[i] & ~ever_bad
-            price += np.minimum(P, alpha * Q)[now].sum()
-            ever_bad = ever_bad | bad[i]
-            shape = P.shape + (3,)
-            wild = rng.dirichlet(np.full(3, 0.2), size=(2, *P.shape))
-            P = P[..., None] * np.where(ever_bad[..., None], wild[0], pairs[i, 0])
-            Q = Q[..., None] * np.where(ever_bad[..., None], wild[1], pairs[i, 1])
-            product_p, product_q = product_p[..., None] * pairs[i, 0], product_q[..., None] * pairs[i, 1]
-            ever_bad = np.broadcast_to(ever_bad[..., None], shape)
-        truth = np.maximum(P - alpha * Q, 0).sum()
-        bound = np.maximum(product_p - alpha * product_q, 0).sum()
-        assert truth <= bound + price + 1e-12
-        charged += truth > bound + 1e-9
-    assert charged > 50
+@examples(80)
+@given(st.integers(2, 3), discrete(6, most=3), logs(0.05, 30), st.floats(0, 0.6), st.booleans(), seeds)
+def test_bad_pasts_of_three_rounds_are_charged_at_their_first_prefix(rounds, laws, alpha, share, reveals, seed):
+    """[M-3.1], [M-3.1s] Anything may happen after a bad prefix; it is paid once, at the smaller of two prices."""
+    rng, outcomes = np.random.default_rng(seed), laws.shape[1]
+    if reveals:  # later rounds say nothing but after a bad prefix, where they say all: the price is what that costs
+        laws = np.concatenate([laws[:2], laws[2::2].repeat(2, axis=0)])
+    P, Q, product_p, product_q = (np.ones(()) for _ in range(4))
+    ever_bad, first_law, cheaper = np.zeros((), bool), 0.0, 0.0
+    for i in range(rounds):
+        now = (rng.random(P.shape) < share) & ~ever_bad if i else np.zeros((), bool)
+        first_law += float(P[now].sum())
+        cheaper += float(np.minimum(P, alpha * Q)[now].sum())
+        ever_bad = ever_bad | now
+        wild = rng.dirichlet(np.full(outcomes, 0.2), size=(2, *P.shape))
+        through = rng.dirichlet(np.full(outcomes, 0.3), size=(*P.shape, outcomes))
+        if reveals:
+            wild[:] = np.eye(outcomes)[:2].reshape(2, *(1,) * P.ndim, outcomes)
+            through[:] = np.eye(outcomes)
+        pair = [np.einsum("j,...jk->...k", laws[2 * i + side], through) for side in (0, 1)]
+        P, Q = (x[..., None] * np.where(ever_bad[..., None], w, y) for x, w, y in zip((P, Q), wild, pair))
+        product_p, product_q = product_p[..., None] * laws[2 * i], product_q[..., None] * laws[2 * i + 1]
+        ever_bad = np.broadcast_to(ever_bad[..., None], P.shape)
+    off = stick(product_p, product_q, alpha)
+    assert stays_below(off + cheaper, P, Q, alpha)
+    assert cheaper <= first_law
 
 
 # ------------------------------------------------------------------ matrix mechanisms
 
 
-def two_round_delta(contribution, epsilon, direction, q, sigma, corner):
-    """Two rounds with rows (1, 0) and (corner, 1), by a grid; the second contribution follows the first output."""
-    axis, step = np.linspace(-8 * sigma, 2 + corner + 8 * sigma, 901, retstep=True)
-    y1, y2 = np.meshgrid(axis, axis, indexing="ij", sparse=True)
-    noise = stats.norm.pdf(y1, 0, sigma) * stats.norm.pdf(y2, 0, sigma) * step**2
-    g, ratio = contribution(y1), 0.0
-    for b1, b2 in itertools.product((0, 1), repeat=2):
-        s = corner * b1 + b2 * g
-        weight = q ** (b1 + b2) * (1 - q) ** (2 - b1 - b2)
-        ratio = ratio + weight * np.exp((b1 * (y1 - 0.5) + s * (y2 - s / 2)) / sigma**2)
-    first, second = (ratio, 1.0) if direction == "remove" else (1.0, ratio)
-    return float(np.sum(noise * np.maximum(first - math.exp(epsilon) * second, 0)))
-
-
-def test_all_ones_is_the_worst_adaptive_input():
-    """[M-B.4] Contributions that depend on the past never exceed the all-ones pair, in both directions."""
-    rng = np.random.default_rng(13)
-    for _ in range(5):
-        q, sigma, corner = rng.uniform(0.1, 0.6), rng.uniform(0.6, 1.5), rng.uniform(0.2, 1)
-        a, b = rng.normal(size=2)
-        inputs = [
-            lambda y, a=a, b=b: np.tanh(a * y + b),
-            lambda y, a=a: np.where(y > a, 1.0, -1.0),
-            lambda y: np.clip(y, 0, 1),
-        ]
-        for direction, epsilon in itertools.product(("remove", "add"), (0.0, 0.4)):
-            worst = two_round_delta(np.ones_like, epsilon, direction, q, sigma, corner)
-            for contribution in inputs:
-                value = two_round_delta(contribution, epsilon, direction, q, sigma, corner)
-                assert value <= worst + 1e-4
+@examples(25)
+@given(st.integers(2, 3), rates, logs(0.4, 6), epsilons, directions, seeds)
+def test_all_ones_is_the_worst_adaptive_input(rounds, q, sigma, epsilon, direction, seed):
+    """[M-B.4] Two and three rounds: the pair of equal inputs by quadrature."""
+    _, encoder, ends, inputs = setting(seed, rounds, sigma)
+    chances = coins(rounds, q)
+    present = averaged(encoder, chances, inputs, sigma, ends)
+    absent = sequences(encoder, (0,) * rounds, inputs, sigma, ends)
+    modes = np.array(list(chances)) @ encoder.T / sigma
+    bound = modes_value(modes, list(chances.values()), epsilon, direction).upper
+    assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
@@ -185,39 +189,34 @@ def subsets(n):
     return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(bool)
 
 
-def posterior(above, past, q, sigma):
-    sets = subsets(above.shape[1])
-    log = sets.sum(axis=1) * special.logit(q) - np.sum((past - sets @ above.T) ** 2, axis=1) / (2 * sigma**2)
-    return sets, special.softmax(log)
-
-
 def coin_bound(above, past, q, sigma):
     evidence = (2 * past @ above - np.sum(above**2, axis=0)) / (2 * sigma**2)
     return special.expit(special.logit(q) + evidence)
 
 
-def test_posterior_is_covered_by_independent_coins():
-    """[M-C.3] For every past: conditional and marginal probabilities, stochastic order, increasing sets."""
-    rng = np.random.default_rng(14)
-    for _ in range(150):
-        n, q, sigma = rng.integers(2, 7), rng.uniform(0.05, 0.6), rng.uniform(0.3, 2)
-        C = np.tril(rng.exponential(size=(n, n)) * (rng.random((n, n)) < 0.8))
-        r = rng.integers(1, n)
-        past = rng.normal(size=r) * 2 + C[:r] @ (rng.random(n) < q)
-        pi = coin_bound(C[:r], past, q, sigma)
-        sets, law = posterior(C[:r], past, q, sigma)
-        coins = np.prod(np.where(sets, pi, 1 - pi), axis=1)
-        assert np.all(law @ sets <= pi + 1e-12)
-        for j in range(n):
-            partner = np.flatnonzero(~sets[:, j])  # the same set without and with j
-            odds_with = law[partner + (1 << j)]
-            assert np.all(odds_with <= pi[j] * (law[partner] + odds_with) + 1e-12)
-        for weights in (C[r], rng.exponential(size=n), rng.integers(0, 3, size=n).astype(float)):
-            for t in np.unique(sets @ weights) - 1e-9:
-                above = sets @ weights > t
-                assert law[above].sum() <= coins[above].sum() + 1e-12
-        grown = np.any(sets[:, None, :] >= sets[rng.integers(0, 2**n, size=2)], axis=1).all(axis=1)
-        assert law[grown].sum() <= coins[grown].sum() + 1e-12
+@examples(60)
+@given(st.integers(2, 6), st.one_of(logs(1e-3, 0.9), logs(1e-9, 0.999)), noises, epsilons, directions, seeds)
+def test_posterior_is_covered_by_independent_coins(rounds, q, sigma, epsilon, direction, seed):
+    """[M-C.3] Any past, likely or not: conditional and marginal probabilities, stochastic order, increasing sets, divergences of the row."""
+    rng = np.random.default_rng(seed)
+    C, r = triangular(rng, rounds, False), int(rng.integers(1, rounds))
+    past = rng.normal(0, rng.choice([1, 5]) * sigma, r) + C[:r] @ (rng.random(rounds) < q)
+    pi = coin_bound(C[:r], past, q, sigma)
+    sets, law = posterior(C[:r], past, q, sigma)
+    cover = np.prod(np.where(sets, pi, 1 - pi), axis=1)
+    assert np.all(law @ sets <= pi + 1e-12)
+    for j in range(rounds):
+        partner = np.flatnonzero(~sets[:, j])  # the same set without and with j
+        with_it = law[partner + (1 << j)]
+        assert np.all(with_it <= pi[j] * (law[partner] + with_it) + 1e-12)
+    for weights in (C[r], rng.exponential(size=rounds), rng.integers(0, 3, size=rounds).astype(float)):
+        for t in np.unique(sets @ weights) - 1e-9:
+            above = sets @ weights > t
+            assert law[above].sum() <= cover[above].sum() + 1e-12
+    grown = np.any(sets[:, None, :] >= sets[rng.integers(0, 2**rounds, size=2)], axis=1).all(axis=1)
+    assert law[grown].sum() <= cover[grown].sum() + 1e-12
+    truth = mixtures.Mixture(sets @ C[r], law / law.sum(), sigma).hockey_stick(epsilon, direction)
+    assert truth <= mixtures.product(pi, C[r], sigma).hockey_stick(epsilon, direction) * (1 + 1e-9) + 1e-15
 
 
 def test_posterior_bound_needs_entries_that_are_not_negative():

@@ -1,6 +1,5 @@
 """Laws of row sensitivities: splitting atoms dominates, and what is left out is counted."""
 
-import math
 
 import mpmath
 import numpy as np
@@ -9,25 +8,6 @@ from scipy import special, stats
 
 from dplib.conditional import row_laws
 from dplib.conditional.row_laws import RowLaws
-
-# ------------------------------------------------------------------ splitting one atom
-
-
-@pytest.mark.parametrize("threshold", (1.0, 3.0, 8.0))
-def test_the_library_splits_by_the_lemma(threshold):
-    """[A-10] The two weights of one atom, and the shortfall that is counted."""
-    laws = RowLaws(1, 0.5, 10, 1.3, threshold)
-    laws.add(1.7, row_laws.bernoulli_numbers([0.3]))
-    kappa = (threshold + 2.0 / 1.3) / 1.3
-    share = math.expm1(-kappa * 0.2) / math.expm1(-kappa * 0.5)
-    assert laws.weights[0, 0] == pytest.approx(0.7)
-    assert laws.weights[0, 3] == pytest.approx(0.3 * (1 - share)) and laws.weights[0, 4] == pytest.approx(0.3 * share)
-    assert laws.shortfall[0] == pytest.approx(0.3 * special.ndtr(-threshold))
-    # On the grid there is nothing to split.
-    exact = RowLaws(1, 0.1, 10, 1.3, threshold)
-    exact.add(0.3, row_laws.bernoulli_numbers([0.25]))
-    assert exact.shortfall[0] == 0 and exact.weights[0, 3] == 0.25
-
 
 # ------------------------------------------------------------------ sums
 
@@ -55,16 +35,6 @@ def test_numbers_of_participations_dominate_their_convolution():
         bound = survival(0.25 * np.arange(121), laws.weights[row], sigma, t) + laws.overflow[row] + laws.shortfall[row]
         truth = survival(atoms, masses, sigma, t)
         assert np.all(bound >= truth - 1e-13) and np.all(bound <= truth + 0.03)
-
-
-def test_laws_become_mixtures():
-    laws = RowLaws(2, 0.5, 4, 2.0, 6.0)
-    laws.add(np.array([0.5, 3.0]), row_laws.bernoulli_numbers([0.2, 0.2]))
-    first, second = laws.mixtures()
-    assert np.allclose(first.probabilities, [0.8, 0.2]) and np.allclose(first.sensitivities, [0, 0.5])
-    # What left the grid is overflow; the rest is renormalised.
-    assert laws.overflow[1] == pytest.approx(0.2) and np.allclose(second.probabilities, [1.0])
-    assert special.ndtr(-row_laws.threshold_for(1e-40)) == pytest.approx(1e-40, rel=1e-6, abs=0)
 
 
 @pytest.mark.parametrize("trials, chance", [(50, 0.2), (400, 0.01), (7, 0.6), (2, 0.3)])

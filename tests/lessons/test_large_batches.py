@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from property_cases import answer, examples, logs
 from scipy import stats
 
 import dplib
@@ -291,16 +292,19 @@ def test_second_moment_of_the_density_ratio(q, sigma):
     assert distance <= math.sqrt(divergence / 2)
 
 
-@pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("epsilon", [0.125, 1.0])
-def test_gaussian_approximation_of_delta(q, epsilon):
-    """[R-5.2] |delta_S - delta_G| <= d (remove), e^epsilon d (add), d = sqrt((1+chi^2)^T - 1) / 2."""
-    for rounds in (1, 100, 1000):
-        sigma = q * without_sampling(epsilon, rounds)
-        bound = math.sqrt(math.expm1(rounds * math.log1p(chi_square(q, sigma)))) / 2
-        for direction, factor in (("remove", 1.0), ("add", math.exp(epsilon))):
-            run = dplib.PoissonDPSGD(sigma, q, rounds).delta(epsilon, direction)
-            assert max(run.upper - DELTA, DELTA - run.lower) <= factor * bound
+@example(1000, 0.1, 0.27, 1.0, "remove")
+@example(1000, 0.5, 0.27, 1.0, "add")
+@examples(10)
+@given(st.integers(1, 1000), logs(1e-3, 1), logs(0.05, 5), st.floats(0, 3), st.sampled_from(DIRECTIONS))
+def test_gaussian_approximation_of_delta(rounds, q, mu, epsilon, direction):
+    """[R-5.2], [R-A11] |delta_S - delta_G| <= d (remove), e^epsilon d (add), d = sqrt((1+chi^2)^T - 1) / 2; and the lower bound by two moments."""
+    sigma = max(q * math.sqrt(rounds) / mu, 0.4)
+    found = answer(dplib.PoissonDPSGD(sigma, q, rounds).delta, epsilon, direction)
+    assert direction == "add" or delta_floor(q, sigma, rounds, epsilon) <= found.upper
+    bound = math.sqrt(math.expm1(min(rounds * math.log1p(max(chi_square(q, sigma), 0.0)), 700))) / 2
+    plain = gaussian.delta(q * math.sqrt(rounds) / sigma, epsilon)
+    room = bound * (1 + 1e-9) * (1.0 if direction == "remove" else math.exp(epsilon)) + 1e-9 * plain
+    assert found.lower - room <= plain <= found.upper + room
 
 
 def test_size_of_the_distance_bound():

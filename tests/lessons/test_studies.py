@@ -38,10 +38,6 @@ def study():
     return studies.load("encoders")
 
 
-def agrees(first, second, tolerance):
-    return first == pytest.approx(second, rel=tolerance)
-
-
 # ------------------------------------------------------------------------- the stored file
 
 

@@ -48,7 +48,7 @@ def test_committed_values(case, side):
 
 
 @pytest.mark.parametrize(
-    "rounds, sigma, p", [(1, 1.0, 0.1), (2, 2.0, 0.3), (2, 0.8, 0.05), (5, 1.0, 0.1), (8, 20.0, 0.25)]
+    "rounds, sigma, p", [(1, 1.0, 0.1), (2, 2.0, 0.3), (2, 0.8, 0.05), (5, 1.0, 0.1), (8, 20.0, 0.25), (5, 0.3, 0.01)]
 )
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-9])
@@ -126,13 +126,6 @@ def test_no_loss_exceeds_that_of_no_participation():
         assert problem.epsilon(1e-9, "add").value < most
 
 
-def test_little_noise_is_sampled_around_the_single_modes():
-    """[C-7] sigma = 0.3: what matters are the outputs near few of the 2^n modes."""
-    exact = accounting.epsilon([(mixtures.binomial(1, 0.01, 0.3), 5)], 1e-6, "remove").upper
-    found = truth.all_modes(matrices.identity(5), 0.3, 0.01, **SMALL).epsilon(1e-6, "remove")
-    assert abs(found.value - exact) <= 5 * found.standard_error <= 0.02 * exact
-
-
 # --- faults are noticed ----------------------------------------------------------------------------------
 
 
@@ -146,6 +139,3 @@ def test_wrong_likelihood_ratios_are_noticed(monkeypatch):
     monkeypatch.setattr(_truth_integrals.Proposal, "draw", wrong)
     with pytest.raises(ArithmeticError, match="likelihood ratios average to 1.1"):
         truth.tree(matrices.binary_tree(4), 4.0, 0.2, **SMALL).delta(0.5)
-
-
-# --- bad input -------------------------------------------------------------------------------------------

@@ -170,15 +170,12 @@ def test_structured_encoders_need_no_dense_matrix(build):
 @pytest.mark.parametrize(
     "name, build, value",
     [
-        ("bands", lambda v: matrices.optimal_counting(5, v), 6),
         ("coefficients", matrices.toeplitz, [0.0, 1.0]),
         ("coefficients", matrices.toeplitz, [1.0, -1e-9]),
         ("coefficients", matrices.toeplitz, [1e-200]),
         ("coefficients", lambda v: matrices.toeplitz(v, signed=True), [-1.0, 0.5]),
         ("output_scale", lambda v: matrices.buffered_linear_toeplitz(5, v, [0.5]), [1e101]),
-        ("buffer_decay", lambda v: matrices.buffered_linear_toeplitz(5, [0.5], v), [1.1]),
         ("buffer_decay", lambda v: matrices.buffered_linear_toeplitz(5, [0.5], v), [0.5, 0.5]),
-        ("leaves", matrices.binary_tree, 3),
         ("leaves", lambda v: matrices.tree_restarts(8, v), 16),
         ("leaves", lambda v: matrices.tree_restarts(10, v), 4),
         ("lag", ENCODERS["tree"].gram_diagonal, 16),

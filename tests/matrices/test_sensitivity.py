@@ -60,26 +60,6 @@ def test_min_separation_brackets_the_worst_set(encoder, most):
         assert found.upper <= 1.09 * wanted
 
 
-def test_columns_without_common_rows_give_sums_of_squares():
-    found = sensitivity.min_separation(matrices.dense(BAND), 2)
-    assert found.lower == found.upper and found.method == "columns without common rows"
-    norms = np.linalg.norm(BAND, axis=0) ** 2
-    best = max(
-        sum(norms[list(rounds)])
-        for size in range(1, 6)
-        for rounds in itertools.combinations(range(9), size)
-        if size == 1 or min(np.diff(rounds)) >= 2
-    )
-    assert found.upper == pytest.approx(math.sqrt(best), rel=1e-13)
-
-
-def test_a_period_beyond_the_last_round_means_one_participation():
-    for encoder in (matrices.binary_tree(8), matrices.optimal_counting(8), matrices.dense(np.tri(5))):
-        for period in (encoder.columns, 10**12):
-            assert sensitivity.round_robin(encoder, period) == pytest.approx(sensitivity.single(encoder), rel=1e-12)
-            assert sensitivity.min_separation(encoder, period).upper == pytest.approx(sensitivity.single(encoder), rel=1e-12)
-
-
 def test_large_encoders():
     """At 131,072 rounds a product replaces the dense matrix; banded columns add their squares."""
     banded = matrices.optimal_counting(131_072, bands=64)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dplib import Bracket, FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, calibrate, gaussian
+from dplib import Bracket, FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, calibrate
 from dplib.calibration import effective_noise
 from dplib.results import UpperEnd
 
@@ -32,15 +32,6 @@ def test_the_upper_bound_meets_the_target_and_less_noise_does_not(mechanism, eps
     # Everything else is as it was, and so is the caller's mechanism.
     assert dataclasses.replace(found, noise_multiplier=mechanism.noise_multiplier) == mechanism
     assert type(found) is type(mechanism) and type(found.noise_multiplier) is UpperEnd
-
-
-@pytest.mark.parametrize("steps, k", [(1, 1), (100, 3)])
-@pytest.mark.parametrize("epsilon, delta", [(0.0, 0.01), (0.5, 1e-6), (8.0, 1e-100)])
-def test_without_sampling_the_gaussian_formula_gives_the_same(steps, k, epsilon, delta):
-    """[C-6] sigma = k sqrt(T) / mu."""
-    found = calibrate(PoissonDPSGD(1.0, 1.0, steps, k), epsilon=epsilon, delta=delta)
-    exact = k * math.sqrt(steps) / gaussian.calibrate(epsilon, delta)
-    assert exact * (1 - 1e-11) <= found.noise_multiplier <= exact * (1 + 1e-8)
 
 
 @pytest.mark.parametrize("q, steps", [(0.0, 100), (1e-7, 1), (1e-7, 5)])

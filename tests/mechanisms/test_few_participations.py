@@ -5,6 +5,11 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from domination_cases import coins, epsilons, modes_value, seeds
+from domination_cases import setting as any_setting
+from hypothesis import given
+from hypothesis import strategies as st
+from property_cases import examples, logs
 from scipy import stats
 
 from dplib import MatrixMechanism, accounting, gaussian, matrices, mixtures
@@ -128,15 +133,17 @@ def test_never_above_the_simple_bound(number):
         assert found <= (stats.binom.sf(m, n, p) + rest) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("number", range(12))
-def test_less_sampling_is_never_worse(number):
-    """[M-p] The true delta rises with p at every order, both directions: two rounds, by quadrature."""
-    rng = np.random.default_rng(6000 + number)
-    encoder = matrices.dense(np.array([[rng.uniform(0.3, 1), 0.0], [rng.uniform(0, 1), rng.uniform(0.3, 1)]]))
-    sigma, rates, epsilon = rng.uniform(0.4, 2), np.sort(rng.uniform(0.01, 0.9, 2)), rng.uniform(0, 1)
-    for direction in DIRECTIONS:
-        less, more = (truth.two_rounds(encoder, sigma, float(p)).delta(epsilon, direction).value for p in rates)
-        assert less <= more * (1 + 1e-8)
+@examples(25)
+@given(st.integers(2, 3), logs(1e-3, 0.9), st.floats(0.05, 0.95), logs(0.4, 6), epsilons, st.sampled_from(DIRECTIONS), seeds)
+def test_less_sampling_is_never_worse(rounds, more, share, sigma, epsilon, direction, seed):
+    """[M-p] The pair of equal inputs at two rates, by quadrature, whatever the order."""
+    _, encoder, _, _ = any_setting(seed, rounds, sigma)
+    values = []
+    for q in (share * more, more):
+        chances = coins(rounds, q)
+        modes = np.array(list(chances)) @ encoder.T / sigma
+        values.append(modes_value(modes, list(chances.values()), epsilon, direction))
+    assert values[0].lower <= values[1].upper
 
 
 def test_a_longer_separation_is_counted_in_its_groups():

@@ -122,16 +122,6 @@ def test_the_worst_group_of_columns_counts(direction):
     assert mechanism.delta(0.2, direction).upper == pytest.approx(worst.delta(0.2, direction).upper, rel=1e-3)
 
 
-@pytest.mark.parametrize("b", (1, 2, 3, 5))
-def test_structure_and_pairs_give_the_same_epsilon(b):
-    """[M-D] Ages of a Toeplitz encoder against all pairs of its dense twin, also where b does not divide n."""
-    encoder = matrices.optimal_counting(64)
-    twin = matrices.dense(encoder.entries())
-    one, two = (MatrixMechanism(e, 9.0, 0.02, b, "published").epsilon(1e-5, "remove").upper for e in (encoder, twin))
-    # The twin knows that the last block is shorter.
-    assert two <= one * (1 + 1e-9) and one <= two * (1 + (1e-9 if 64 % b == 0 else 0.2))
-
-
 def test_rounding_entries_as_the_source_does_costs_something():
     run = MatrixMechanism(matrices.optimal_counting(32), 10.0, 0.1, tail_bound="published")
     exact = run.epsilon(1e-6, "remove").upper

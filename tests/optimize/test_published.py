@@ -53,13 +53,6 @@ def test_noise_is_the_root():
     assert sigma == pytest.approx(truth.value, rel=0.01)
 
 
-def test_draws_made_anew_in_each_pass(monkeypatch):
-    """Where they would take too much memory; the same numbers."""
-    kept = noise()
-    monkeypatch.setattr(jax_draws, "_KEPT", 0)
-    assert noise() == pytest.approx(kept, rel=1e-12)
-
-
 # --- precision and memory -----------------------------------------------------------------------------------
 
 

@@ -1,8 +1,8 @@
 """A table of delta for every mechanism, in 60-digit arithmetic by two routes: tests/data/truth_values.json.
 
-    python truth.py write [PREFIX]   compute the table (of mechanisms that begin so); resumes, five CPU minutes with gmpy2
     python truth.py check            compare checksums of all tables, recompute a stated part (one minute)
-    python truth.py check --all      recompute the whole table
+    python truth.py check --all      recompute the whole table: five CPU minutes with gmpy2 beside mpmath
+    python truth.py fill             compute delta of the rows that have none: a new row is written without it
 
 Needs mpmath only; shares no code with dplib. Every parameter string stands for the double float(string), taken exactly.
 `digits` of delta are those to which the two routes agree (at least 30), at most 40.
@@ -25,15 +25,6 @@ mp.dps = 60
 DATA = Path(__file__).resolve().parents[2] / "tests" / "data"
 TABLE, SUMS = DATA / "truth_values.json", DATA / "SHA256SUMS"
 FEWEST, MOST = 30, 40
-CONVENTION = (
-    "delta(epsilon) = sup_S P(S) - e^epsilon Q(S); remove: P with the record, Q without it; add: the two swapped. Noise of "
-    "standard deviation sigma. gaussian: shift mu, sigma 1. one_step, poisson: each of k records joins each of T rounds with "
-    "probability q. last_iterate: the sum of T such rounds (k = 1), its noise sigma sqrt(T). fixed_batch: shifts 2j, "
-    "j ~ Hypergeom(batch_size, dataset_size + k, k). balls_in_bins: the record joins batch i of b in each of E epochs, i uniform; "
-    "encoder given by Toeplitz `coefficients`. matrix, encoder given by a `table` of rows: the record joins each round with probability q. "
-    "separated: the same with rounds b apart, each with probability b q, bands at most b (the first group of records). unamplified: "
-    "the optimal counting encoder of n rounds, the record in every `period`-th round, from the first on."
-)
 
 
 def number(text):
@@ -182,134 +173,28 @@ def agreed(a, b):
     return min(MOST, int(-mp.log10(abs(a - b) / abs(a) + mpf(10) ** -(MOST + 1))))
 
 
-# --- the cases ------------------------------------------------------------------------------------------------
-
-
-def both(mechanism, params, *epsilons):
-    for epsilon in epsilons:
-        for side in ("remove", "add"):
-            yield mechanism, params, side, epsilon
-
-
-def cases():
-    for mu, epsilon in (("0.1", "0.25"), ("0.5", "1"), ("1", "4"), ("3", "0"), ("10", "40")):
-        yield "gaussian", {"mu": mu}, "remove", epsilon
-    for sigma, q, epsilon in (
-        ("0.5", "0.001", "3"),
-        ("1", "0.01", "0.0078125"),
-        ("2", "0.1", "0.1"),
-        ("0.8", "0.3", "0.2"),
-    ):
-        yield from both("one_step", {"sigma": sigma, "q": q, "k": 1, "T": 1}, epsilon)
-    for sigma, q, T, epsilon in (
-        ("1", "0.01", 100, "0.25"),
-        ("0.7", "0.1", 20, "0.5"),
-        ("1", "0.25", 8, "2"),
-        ("2", "0.002", 500, "0.05"),
-        ("0.6", "0.5", 12, "1.5"),
-    ):
-        yield from both("last_iterate", {"sigma": sigma, "q": q, "T": T}, epsilon)
-    for sigma, q, k, epsilon in (
-        ("1", "0.01", 1, "1"),
-        ("1", "0.01", 1, "0.015625"),
-        ("2", "0.1", 3, "0.2"),
-        ("1.5", "0.3", 1, "0.5"),
-        ("1", "0.05", 2, "0.1"),
-    ):
-        yield from both("poisson", {"sigma": sigma, "q": q, "k": k, "T": 2}, epsilon)
-    for sigma, batch, n, k, T, epsilon in (
-        ("2", 10, 100, 1, 1, "0.0625"),
-        ("4", 5, 20, 3, 1, "0.5"),
-        ("3", 10, 100, 1, 2, "0.125"),
-        ("5", 2, 9, 2, 2, "0.25"),
-        ("2.5", 1, 10, 1, 2, "0.125"),
-    ):
-        params = {"sigma": sigma, "batch_size": batch, "dataset_size": n, "k": k, "T": T}
-        yield from both("fixed_batch", params, epsilon)
-    for b, E, sigma, epsilons in (
-        (2, 1, "1", ("0.5", "3")),
-        (2, 4, "3", ("0.25",)),
-        (3, 1, "1", ("0.5",)),
-        (3, 5, "2", ("2",)),
-        (8, 2, "1.5", ("0.5", "1.5")),
-        (32, 4, "2", ("1",)),
-        (128, 16, "3", ("0.125", "1")),
-    ):
-        params = {"coefficients": ["1"], "n": b * E, "b": b, "sigma": sigma}
-        sides = list(both("balls_in_bins", params, *epsilons))
-        yield from (case for case in sides if not (b == 128 and case[3] == "1" and case[2] == "add"))
-    for coefficients, E, sigma, epsilon in (
-        (["1", "0.5"], 1, "1", "0.5"),
-        (["1", "0.5", "0.375", "0.3125"], 2, "2", "1"),
-        (["1", "0.25"], 3, "4", "0.25"),
-        (["1", "0.75", "0.5"], 4, "6", "1.5"),
-        (["1", "0.125"], 2, "1.25", "2"),
-    ):
-        params = {"coefficients": coefficients, "n": 2 * E, "b": 2, "sigma": sigma}
-        yield from both("balls_in_bins", params, epsilon)
-    yield from both("balls_in_bins", {"coefficients": ["1", "0.5"], "n": 6, "b": 3, "sigma": "2.5"}, "0.5")
-    yield from both(
-        "balls_in_bins", {"coefficients": ["1", "0.5", "0.25"], "n": 3, "b": 3, "sigma": "2"}, "1"
-    )
-    for table, sigma, q, epsilon in (
-        ([["1", "0"], ["1", "1"]], "5", "0.1", "0.125"),
-        ([["1", "0"], ["1", "1"]], "2", "0.1", "0.5"),
-        ([["1", "0"], ["1", "1"]], "2", "0.1", "0.1875"),
-        ([["1", "0"], ["0.5", "1"]], "1.5", "0.25", "0.25"),
-        ([["1", "0"], ["0.25", "1"]], "3", "0.5", "1"),
-    ):
-        yield from both("matrix", {"table": table, "sigma": sigma, "q": q}, epsilon)
-    table = [["1", "0", "0"], ["0.5", "1", "0"], ["0.375", "0.5", "1"]]
-    yield from both("matrix", {"table": table, "sigma": "4", "q": "0.25"}, "0.25")
-    yield "matrix", {"table": table, "sigma": "2.5", "q": "0.0625"}, "remove", "0.5"
-    for coefficients, n, b, sigma, q, epsilon in (
-        (["1", "0.5"], 4, 2, "2", "0.05", "0.125"),
-        (["1", "0.5", "0.25"], 6, 3, "3", "0.1", "0.5"),
-    ):
-        params = {"coefficients": coefficients, "n": n, "b": b, "sigma": sigma, "q": q}
-        yield from both("separated", params, epsilon)
-    for n, period, sigma, epsilon in ((64, 64, "2", "1"), (64, 16, "8", "2"), (512, 128, "16", "0.25")):
-        yield "unamplified", {"n": n, "period": period, "sigma": sigma}, "remove", epsilon
-
+# --- the table -------------------------------------------------------------------------------------------------
 
 # Recomputed by `check`: quick ones of each mechanism, in pure Python about a minute.
 QUICK = {"gaussian": 5, "one_step": 8, "last_iterate": 4, "poisson": 4, "fixed_batch": 6, "balls_in_bins": 6, "matrix": 4, "separated": 2, "unamplified": 3}  # fmt: skip
 
 
-def name(mechanism, params, side, epsilon):
-    text = json.dumps([params, side, epsilon], sort_keys=True)
-    return f"{mechanism}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-
 def read():
-    return json.loads(TABLE.read_text(encoding="utf-8"))["values"] if TABLE.exists() else []
+    return json.loads(TABLE.read_text(encoding="utf-8"))
 
 
-def write(prefix):
-    known = {value["id"]: value for value in read()}
-    wanted = list(cases())
-    for mechanism, params, side, epsilon in wanted:
-        key = name(mechanism, params, side, epsilon)
-        if key in known or not mechanism.startswith(prefix):
-            continue
-        start = time.process_time()
-        first, second = two_routes(mechanism, params, epsilon, side)
-        digits = agreed(first, second)
-        print(
-            key, side, epsilon, mp.nstr(first, 12), digits, f"{time.process_time() - start:.1f} s", flush=True
-        )
-        if digits < FEWEST:
-            print("  left out:", json.dumps(params), mp.nstr(second, 12), flush=True)
-            continue
-        value = {"mechanism": mechanism, "params": params, "direction": side, "epsilon": epsilon}
-        known[key] = {"id": key} | value | {"delta": mp.nstr(first, digits), "digits": digits}
-        order = {name(*case): i for i, case in enumerate(wanted)}
-        save(sorted((v for k, v in known.items() if k in order), key=lambda v: order[v["id"]]))
-
-
-def save(values):
-    rows = ",\n".join("  " + json.dumps(v) for v in values)
-    meta = json.dumps({"convention": CONVENTION}, indent=1)
+def fill():
+    """Compute the rows that have no delta yet."""
+    table = read()
+    for value in table["values"]:
+        if "delta" not in value:
+            first, second = two_routes(value["mechanism"], value["params"], value["epsilon"], value["direction"])
+            digits = agreed(first, second)
+            if digits < FEWEST:
+                raise ArithmeticError(f"{value['id']}: the routes agree to {digits} digits")
+            value |= {"delta": mp.nstr(first, digits), "digits": digits}
+    rows = ",\n".join("  " + json.dumps(value) for value in table["values"])
+    meta = json.dumps(table["meta"], indent=1)
     TABLE.write_text('{\n"meta": ' + meta + ',\n"values": [\n' + rows + "\n]\n}\n", encoding="utf-8")
 
 
@@ -326,7 +211,7 @@ def check(everything):
         f"broken: {', '.join(broken)}" if broken else f"{len(SUMS.read_text().splitlines())} tables intact",
     )
     left, wrong, count, start = dict(QUICK), 0, 0, time.process_time()
-    for value in read():
+    for value in read()["values"]:
         mechanism = value["mechanism"]
         if not everything and not left[mechanism]:
             continue
@@ -347,11 +232,10 @@ def check(everything):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=["write", "check"])
-    parser.add_argument("prefix", nargs="?", default="", help="for write: only mechanisms that begin so")
+    parser.add_argument("command", choices=["fill", "check"])
     parser.add_argument("--all", action="store_true", help="for check: every value")
     options = parser.parse_args()
-    return write(options.prefix) if options.command == "write" else check(options.all)
+    return fill() if options.command == "fill" else check(options.all)
 
 
 if __name__ == "__main__":

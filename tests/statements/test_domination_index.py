@@ -9,7 +9,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 # Files with properties, whose docstrings name the statements that they try.
-FILES = ("test_domination*.py", "test_properties*.py", "test_two_sided_statements.py", "test_displacing_statements.py", "test_phases_of_bins.py", "test_allocation_statements.py", "test_wide.py", "test_large_batches.py")
+FILES = ("test_domination*.py", "test_properties*.py", "test_two_sided_statements.py", "test_displacing_statements.py", "test_phases_of_bins.py", "test_allocation_statements.py", "test_wide.py", "test_large_batches.py",
+         "test_conditional_composition.py", "test_few_participations.py", "test_shuffled_tree.py", "test_field_statements.py")
 
 # Statements that say that one divergence, delta or epsilon is at most another one, for whole classes of laws.
 DOMINATION = set(

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from domination_cases import (
+    CELLS,
     averaged,
     cells,
     channel,
@@ -20,10 +21,12 @@ from domination_cases import (
     noises,
     ordered,
     planar,
+    posterior,
     rates,
     reach,
     seeds,
     sequences,
+    setting,
     stays_below,
     stick,
     strategy,
@@ -33,28 +36,11 @@ from hypothesis import strategies as st
 from property_cases import DIRECTIONS, answer, at_most, examples, logs
 from scipy import special, stats
 
-from dplib import MatrixMechanism, PoissonDPSGD, gaussian, matrices, renyi
+from dplib import MatrixMechanism, gaussian, matrices, renyi
 from dplib.conditional.few import Few
-from dplib.mixtures import Mixture, binomial, product
+from dplib.mixtures import Mixture, binomial
 
 directions = st.sampled_from(DIRECTIONS)
-CELLS = {1: 400, 2: 120, 3: 40, 4: 18}  # for each number of rounds
-
-
-def triangular(rng, rounds, signed):
-    """A lower-triangular encoder with entries of all sizes, some of them 0."""
-    entries = rng.exponential(rng.choice([0.3, 1.0]), (rounds, rounds)) * (rng.random((rounds, rounds)) < 0.8)
-    if signed:
-        entries *= rng.choice([-1, 1], (rounds, rounds))
-    return np.tril(entries, -1) + np.diag(rng.uniform(0.3, 1.5, rounds))
-
-
-def setting(seed, rounds, sigma, signed=False):
-    """(rng, encoder, ends of cells, adaptive contributions)."""
-    rng = np.random.default_rng(seed)
-    encoder = triangular(rng, rounds, signed)
-    ends = edges(-reach(encoder), reach(encoder), sigma, CELLS[rounds])
-    return rng, encoder, ends, strategy(rng, ends, rounds)
 
 
 # ------------------------------------------------------------ adaptive inputs, no sampling
@@ -167,31 +153,6 @@ def test_shuffling_costs_at_least_what_its_event_shows(epochs, sigma, epsilon, t
 # ------------------------------------------------------------ conditional composition
 
 
-@examples(80)
-@given(st.integers(2, 3), discrete(6, most=3), logs(0.05, 30), st.floats(0, 0.6), st.booleans(), seeds)
-def test_conditional_composition(rounds, laws, alpha, share, reveals, seed):
-    """[M-3.1], [M-3.1s] Anything may happen after a bad prefix; it is paid once, at the smaller of two prices."""
-    rng, outcomes = np.random.default_rng(seed), laws.shape[1]
-    P, Q, product_p, product_q = (np.ones(()) for _ in range(4))
-    ever_bad, first_law, cheaper = np.zeros((), bool), 0.0, 0.0
-    for i in range(rounds):
-        now = (rng.random(P.shape) < share) & ~ever_bad if i else np.zeros((), bool)
-        first_law += float(P[now].sum())
-        cheaper += float(np.minimum(P, alpha * Q)[now].sum())
-        ever_bad = ever_bad | now
-        wild = rng.dirichlet(np.full(outcomes, 0.2), size=(2, *P.shape))
-        if reveals:
-            wild[:] = np.eye(outcomes)[:2].reshape(2, *(1,) * P.ndim, outcomes)
-        through = rng.dirichlet(np.full(outcomes, 0.3), size=(*P.shape, outcomes))
-        pair = [np.einsum("j,...jk->...k", laws[2 * i + side], through) for side in (0, 1)]
-        P, Q = (x[..., None] * np.where(ever_bad[..., None], w, y) for x, w, y in zip((P, Q), wild, pair))
-        product_p, product_q = product_p[..., None] * laws[2 * i], product_q[..., None] * laws[2 * i + 1]
-        ever_bad = np.broadcast_to(ever_bad[..., None], P.shape)
-    off = stick(product_p, product_q, alpha)
-    assert stays_below(off + cheaper, P, Q, alpha)
-    assert cheaper <= first_law
-
-
 def run_from_pool(members, shown, order, alpha, past=(), u=1.0, v=1.0, used=()):
     """Hockey stick of a run whose rows take members of the pool in an order that depends on the past."""
     if len(used) == len(members):
@@ -221,19 +182,6 @@ def test_pool_of_bounds(laws, alpha, seed, blurred):
 
 
 # ------------------------------------------------------------ Poisson sampling with correlated noise
-
-
-@examples(25)
-@given(st.integers(2, 3), rates, logs(0.4, 6), epsilons, directions, seeds)
-def test_all_ones_dominate_adaptive_inputs(rounds, q, sigma, epsilon, direction, seed):
-    """[M-B.4] Two and three rounds: the pair of equal inputs by quadrature."""
-    _, encoder, ends, inputs = setting(seed, rounds, sigma)
-    chances = coins(rounds, q)
-    present = averaged(encoder, chances, inputs, sigma, ends)
-    absent = sequences(encoder, (0,) * rounds, inputs, sigma, ends)
-    modes = np.array(list(chances)) @ encoder.T / sigma
-    bound = modes_value(modes, list(chances.values()), epsilon, direction).upper
-    assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
 
 
 @examples(12)
@@ -270,54 +218,15 @@ def test_counting_participations_holds_for_adaptive_inputs(rounds, q, sigma, eps
         assert stays_below(bound, *ordered(present, absent, direction), math.exp(epsilon))
 
 
-@examples(25)
-@given(st.integers(2, 3), logs(1e-3, 0.9), st.floats(0.05, 0.95), logs(0.4, 6), epsilons, directions, seeds)
-def test_less_sampling_costs_less(rounds, more, share, sigma, epsilon, direction, seed):
-    """[M-p] The pair of equal inputs at two rates, by quadrature, whatever the order."""
-    _, encoder, _, _ = setting(seed, rounds, sigma)
-    values = []
-    for q in (share * more, more):
-        chances = coins(rounds, q)
-        modes = np.array(list(chances)) @ encoder.T / sigma
-        values.append(modes_value(modes, list(chances.values()), epsilon, direction))
-    assert values[0].lower <= values[1].upper
-
-
 def evidence(above, past, q, sigma):
     """Log odds of each column if no other took part [M-C.3]."""
     return special.logit(q) + (past @ above - np.sum(above**2, axis=0) / 2) / sigma**2
-
-
-def posterior(above, past, q, sigma):
-    """All sets of columns and their probabilities, given the rows above."""
-    sets = np.array(list(itertools.product((0.0, 1.0), repeat=above.shape[1])))
-    log = sets.sum(axis=1) * special.logit(q) - np.sum((past - sets @ above.T) ** 2, axis=1) / (2 * sigma**2)
-    return sets, special.softmax(log)
 
 
 def stochastically_below(values, weights, larger, larger_weights):
     """Whether the first law's tails are at most the second's, everywhere."""
     tail = lambda x, w: np.array([w[x >= t - 1e-9].sum() for t in values])
     return np.all(tail(values, weights) <= tail(larger, larger_weights) + 1e-12)
-
-
-@examples(60)
-@given(st.integers(2, 6), st.one_of(logs(1e-3, 0.9), logs(1e-9, 0.999)), noises, epsilons, directions, seeds)
-def test_independent_coins_cover_the_posterior(rounds, q, sigma, epsilon, direction, seed):
-    """[M-C.3] Any past, likely or not: the row's law against independent coins, tails and divergences."""
-    rng = np.random.default_rng(seed)
-    entries = triangular(rng, rounds, False)
-    row = int(rng.integers(1, rounds))
-    past = rng.normal(0, rng.choice([1, 5]) * sigma, row) + entries[:row] @ (rng.random(rounds) < q)
-    sets, law = posterior(entries[:row], past, q, sigma)
-    chances = special.expit(evidence(entries[:row], past, q, sigma))
-    cover = np.prod(np.where(sets, chances, 1 - chances), axis=1)
-    for weights in (entries[row], rng.exponential(size=rounds)):
-        assert stochastically_below(sets @ weights, law, sets @ weights, cover)
-    truth = Mixture(sets @ entries[row], law / law.sum(), sigma).hockey_stick(epsilon, direction)
-    assert (
-        truth <= product(chances, entries[row], sigma).hockey_stick(epsilon, direction) * (1 + 1e-9) + 1e-15
-    )
 
 
 @examples(60)
@@ -457,26 +366,6 @@ def test_renyi_orders_of_mixtures(shifts, chances, order):
     if abs(order - 1) > 1e-3:
         remove, add = (math.log(moment(*pair)) / (order - 1) for pair in ((mixture, kernel(0)), (kernel(0), mixture)))
         assert add <= remove + 1e-9 * (1 + remove) / abs(order - 1)
-
-
-@examples(10)
-@given(st.integers(1, 1000), logs(1e-3, 1), logs(0.05, 5), st.floats(0, 3), st.floats(0.05, 0.95))
-def test_bounds_on_delta_by_moments(rounds, q, size, epsilon, place):
-    """[R-A11], [R-5.2] The lower bound by two moments, and the distance to the plain Gaussian."""
-    sigma = max(q * math.sqrt(rounds) / size, 0.4)
-    found = answer(PoissonDPSGD(sigma, q, rounds).delta, epsilon)
-    mean, variance = rounds * q**2 / (2 * sigma**2), rounds * (sigma**-2 + sigma**-4 / 4)
-    if mean > epsilon:
-        t = epsilon + place * (mean - epsilon)
-        least = -math.expm1(epsilon - t) * (mean - t) ** 2 / (variance + (mean - t) ** 2)
-        assert least <= found.upper
-    a2 = sigma**-2
-    chi = q**2 * math.expm1((1 - q) ** 2 * a2) + 2 * q * (1 - q) * math.expm1(-q * (1 - q) * a2)
-    chi += (1 - q) ** 2 * math.expm1(q**2 * a2)
-    distance = 0.5 * math.sqrt(math.expm1(min(rounds * math.log1p(max(chi, 0.0)), 700)))
-    plain = gaussian.delta(q * math.sqrt(rounds) / sigma, epsilon)
-    room = math.exp(epsilon) * distance * (1 + 1e-9) + 1e-9 * plain
-    assert found.lower - room <= plain <= found.upper + room
 
 
 @examples(30)

@@ -12,12 +12,6 @@ from dplib.lessons import truth
 DIRECTIONS = ("remove", "add")
 
 
-def intensities(above, past, q, sigma):
-    """-ln(1 - probability) of each column if no other took part."""
-    evidence = (past @ above - np.sum(above**2, axis=0) / 2) / sigma**2
-    return np.logaddexp(0, special.logit(q) + evidence)
-
-
 # ------------------------------------------------------------------ the algorithm
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from domination_cases import composed
 from folders import imported
-from plain_grid import composed_delta
-from scipy import special
 
 import dplib
 from dplib.results import Bracket, Certificate, Estimate, UpperBound
@@ -43,20 +42,6 @@ def test_answers_are_on_the_right_side_of_the_truth(number):
 # --- the truth by other routes --------------------------------------------------------------------------------
 
 
-def gaussian_delta(mu, epsilon):
-    return special.ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * special.ndtr(-mu / 2 - epsilon / mu)
-
-
-@pytest.mark.trust
-@pytest.mark.parametrize("sigma, rounds, epsilon", [(1.0, 1, 2.0), (5.0, 100, 4.0), (40.0, 5000, 3.0)])
-def test_gaussian_mechanisms_in_closed_form(sigma, rounds, epsilon):
-    law = truth.Round([(1.0, truth.Pair([(1.0, 0.0)], truth.STILL, sigma), "all")])
-    exact = gaussian_delta(math.sqrt(rounds) / sigma, epsilon)
-    for one in (law, truth.add(law)):
-        lower, upper = truth.Composition([(one, rounds)]).delta(epsilon)
-        assert lower <= exact * (1 + 1e-12) and exact * (1 - 1e-12) <= upper and upper - lower < 2e-3 * upper
-
-
 @pytest.mark.trust
 @pytest.mark.parametrize("law", [
     truth.poisson(1.0, 0.1, 2, 3), truth.add(truth.poisson(1.0, 0.1, 2, 0)), truth.fixed(2.0, 10, 100, "substitution"),
@@ -78,17 +63,8 @@ def test_few_rounds_by_sums_over_the_axis(law):
     losses, masses = np.append(np.concatenate(losses), 0.0), np.append(np.concatenate(masses), rest)
     for rounds, epsilon in ((1, 0.5), (6, 1.5)):
         lower, upper = truth.Composition([(law, rounds)]).delta(epsilon)
-        low, high = composed_delta(losses, masses, rounds, epsilon, 2e-4)
+        low, high = composed([(losses, losses, masses, rounds)], 2e-4, 400.0)(epsilon)
         assert lower <= high + 1e-8 and low - 1e-8 <= upper and upper - lower < 2e-3 * upper + 1e-9
-
-
-@pytest.mark.trust
-def test_both_ends_close_in_as_the_square_of_the_step():
-    made = truth.Composition([(truth.poisson(1.0, 0.02, 1, 1), 200)])
-    theta = made.tilt_for(2.0)
-    ends = [made.ends(2.0, theta, 1.1 * made.window(theta), size) for size in (2**12, 2**14)]
-    (low, high), (lower, upper) = ends
-    assert low <= lower <= upper <= high and upper - lower < (high - low) / 10
 
 
 @pytest.mark.trust

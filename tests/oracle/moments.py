@@ -1,9 +1,10 @@
-"""One-step quantities that an accountant computes, again: tests/data/rounding.json.
+"""Quantities of one round that accountants compute, again: tests/data/rounding.json and tests/data/renyi.json.
 
-    python rounding.py [EVERY]    every value, or every so many
+    python moments.py [EVERY]    every value, or every so many
 
 kind "moment": log E_Q[R^w], w = 1 + z (remove) or w = -z (add), z = c + iy: the trapezoid rule in u = x / sigma, well
-    inside the strip where R has no zero. kind "loss": log R at x. Both in 60 digits.
+    inside the strip where R has no zero. kind "loss": log R at x. A Renyi divergence is log E_Q[R^w] / (order - 1),
+    w = order (remove) or w = 1 - order (add). All in 60 digits.
 """
 
 import json
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from mpmath import mp, mpc, mpf
 
-TABLE = Path(__file__).resolve().parents[1] / "data" / "rounding.json"
+DATA = Path(__file__).resolve().parents[1] / "data"
 mp.dps = 60
 REACH = 22  # standard deviations beyond the modes
 
@@ -44,7 +45,15 @@ def moment(law, w):
     return mp.log(h * mp.fsum(mp.exp(w * log_ratio(law, u) - u * u / 2) for u in nodes) / mp.sqrt(2 * mp.pi))
 
 
+def divergence_differs(value):
+    law, order = atoms(value["params"]), mpf(float(value["order"]))
+    w = order if value["direction"] == "remove" else 1 - order
+    return abs(moment(law, mpc(w)) / (order - 1) / mpf(value["divergence"]) - 1) > mpf(10) ** -24
+
+
 def differs(value):
+    if "divergence" in value:
+        return divergence_differs(value)
     law, room = atoms(value["params"]), mpf(10) ** -28
     if value["kind"] == "loss":
         found = log_ratio(law, mpf(float(value["x"])) / mpf(float(value["params"]["sigma"])))
@@ -59,7 +68,8 @@ def differs(value):
 
 
 if __name__ == "__main__":
-    chosen = json.loads(TABLE.read_text())["values"][:: int(sys.argv[1]) if len(sys.argv) > 1 else 1]
+    values = [value for name in ("rounding", "renyi") for value in json.loads((DATA / f"{name}.json").read_text())["values"]]
+    chosen = values[:: int(sys.argv[1]) if len(sys.argv) > 1 else 1]
     wrong = [value["id"] for value in chosen if differs(value)]
-    print(f"differ from the table, of {len(chosen)}:", wrong or "none")
+    print(f"differ from the tables, of {len(chosen)}:", wrong or "none")
     sys.exit(bool(wrong))
