@@ -1,6 +1,7 @@
 """Build the book afresh from the stored outputs; every warning is an error.
 
-Two lines: one at the start, and at the end the address of the book; if the build fails, what is wrong.
+Two lines: one at the start, and at the end the address of the book; if the build fails, what is wrong. With VERBOSE=1 also
+what Jupyter Book says.
 
 A fresh build, because an incremental one does not repeat the warnings of pages that did not change. It is
 made in _build/.partial and takes the place of _build/html only when it is whole: a build that fails or is
@@ -10,6 +11,7 @@ killed leaves the old pages as they were.
 import contextlib
 import fcntl
 import html
+import os
 import re
 import shutil
 import subprocess
@@ -140,6 +142,7 @@ def main():
     print("build: all pages, from the stored outputs, about a minute", flush=True)
     try:
         status, text = build()
+        print(text if os.environ.get("VERBOSE") else "", end="")
     except OSError as error:  # a full disk, a folder that may not be written
         status, text = 1, f"ERROR: {error}"
     if status:
