@@ -148,8 +148,7 @@ def main():
     if status:
         print("build: failed; the pages of the last build are as they were", *problems(text), sep="\n  ", file=sys.stderr)
         return status
-    page = ROOT / "_build" / "html" / "index.html"
-    print(f"The book is built; `make serve` serves it at http://localhost:8000. Open {page.as_uri()}")
+    print(f"The book is built; `make serve` serves it at http://localhost:8000. Open {(ROOT / '_build/html/index.html').as_uri()}")
     return 0
 
 
