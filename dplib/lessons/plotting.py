@@ -42,7 +42,7 @@ def use_style() -> None:
 
     colours = cycler(color=[colour for colour, _ in CURVES])
     dashes = cycler(linestyle=[dash for _, dash in CURVES])
-    style = dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), FACE)
+    style = dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), FACE)  # type: dict[str, Any]
     style |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "text.color", "xtick.color", "ytick.color"), INK)
     style |= dict.fromkeys(("axes.titlesize", "axes.labelsize", "font.size"), 10.5)
     style |= dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 9.5)
