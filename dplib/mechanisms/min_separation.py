@@ -55,7 +55,7 @@ class MinSeparation:
     Nothing exact is offered (for C = I and b = 1 `PoissonDPSGD` is, for p = 1 `BallsInBins`). `poisson()` is an upper bound by MMCC,
     which is often several times the certified epsilon, for b = 1 as well.
     Raises ValueError or TypeError on bad input, NoBracketError at noise too small for any guarantee; ValueError for samples where a
-    record's rounds overlap in too many ways: with w > b bands the histories of w rounds, 12 for b = 4 and w = 16, times the
+    record's rounds overlap in too many ways: with w > b bands the histories of w rounds, 69 for b = 4 and w = 16, times the
     number of rounds may be at most 2^18. Cost: proportional to rounds, samples and, beyond b bands, the tuple's size and those
     histories: under a second for 64 rounds, about half a minute for 1,000; some ten times that beyond b bands.
 
