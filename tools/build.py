@@ -142,7 +142,8 @@ def main():
     print("build: all pages, from the stored outputs, about a minute", flush=True)
     try:
         status, text = build()
-        print(text if os.environ.get("VERBOSE") else "", end="")
+        if os.environ.get("VERBOSE"):
+            print(text, end="")
     except OSError as error:  # a full disk, a folder that may not be written
         status, text = 1, f"ERROR: {error}"
     if status:

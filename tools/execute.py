@@ -142,15 +142,14 @@ def main(argv=None):
     chosen = [path for path, reason in reasons.items() if reason]
     if not chosen:
         print(f"execute: all {len(paths)} notebooks are current")
-    elif arguments.check:
+        return 0
+    if arguments.check:
         for path in chosen:
             print(f"execute: {path.name}: {reasons[path]}")
         return 1
-    else:
-        failed = run_all(chosen, root)
-        print(f"execute: {len(chosen) - failed} stored, {failed} failed", flush=True)
-        return 1 if failed else 0
-    return 0
+    failed = run_all(chosen, root)
+    print(f"execute: {len(chosen) - failed} stored, {failed} failed", flush=True)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -12,8 +12,7 @@ at one lag. The least A and g that do, from the last round backwards, are taken.
 More than b bands. A pattern's own rounds at lags l >= b add nothing for it: its push is h less their sum o, and which pattern
 has which round matters (`pattern_tuples` draws them). By Maclaurin's inequality k patterns with pushes h - o count for no more
 than k with the push h + log mean e^-o, and e^-o is below its chord: 1 - c o. So F_i stays, with far pushes (1 - c / k) G_il
-that pause nobody and near ones that are raised by what is not taken off for those who pause (`_Pushes`). The payoff (w - alpha)_+ / w^k is at most
-(1/k) (1 - 1/k)^(k-1) alpha^(1-k); so V_0 times this is an upper bound on delta without sampling, too (that of order k).
+that pause nobody and near ones that are raised by what is not taken off for those who pause (`_Pushes`).
 """
 
 from __future__ import annotations
