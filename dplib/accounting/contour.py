@@ -46,8 +46,9 @@ from .._base.log_space import EPS
 from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError
 from .chernoff import LOG_LARGE, Composition, log_kernel, miss_epsilon, miss_tilt, misses
-from .contour_decay import Decay, integrated_by_parts
-from .contour_nodes import BLOCK, nodes_for
+from .contour_decay import Decay
+from .contour_line import LineDecay
+from .contour_nodes import BLOCK, NEGLIGIBLE, nodes_for
 from .contour_pieces import PanelDecay, PiecesFamily, panels_for
 from .floats import inside_floats
 
@@ -58,6 +59,12 @@ _FREQUENCY_CAP = 60_000
 _SHARES = (1.0, 0.8, 0.5, 0.3)
 _ALIASES_AIM, _ALIASES_MOST = -34.0, -24.0  # log of the aliases over delta, about
 _NEGLIGIBLE = -42.0  # log of a term that ends the sum, and of what a characteristic function may tend to
+_STARTS = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)  # shares of the Chernoff value, where delta may be lost in the sum's error
+_CALMER = (1.0, 0.93, 0.85, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1)  # shares of the saddle
+_HARDLY = 4.0  # times the least variance
+_LOST = (14.0, 9.0, 5.0)  # log of the sum over delta: the digits that a tilt may lose at first, and where this was too many
+_NARROW = 1e-7
+_MOST_MISSED = 1e-11  # by the nodes, of the sum
 _AHEAD = np.array([0.8, 0.9, 1.0])
 
 
@@ -65,14 +72,53 @@ class _AliasedError(NoBracketError):
     """The aliases at this tilt are not small."""
 
 
-def _integral(composition, c, epsilon, most_work):
+def _calm(spreads, epsilon, log_delta, most_lost):
+    """The largest tilt at which the loss hardly spreads more than at any smaller one that loses no more digits than this.
+
+    Where large losses are rare, the tilt that loses no digits puts weight on them, and their spread asks for many frequencies.
+    spreads : (tilt, K, K'') of the tilts to choose from, decreasing. most_lost : log of the sum's size over delta.
+    """
+    lost = [moment - tilt * epsilon - math.log(tilt * (1 + tilt) * math.sqrt(variance)) - log_delta for tilt, moment, variance in spreads]
+    allowed = [spread for spread, log in zip(spreads, lost) if log <= most_lost] or [spreads[lost.index(min(lost))]]
+    least = min(variance for *_, variance in allowed)
+    return next(tilt for tilt, _, variance in allowed if variance <= _HARDLY * least)
+
+
+def _by_tilts(problem, c, epsilon, log_delta, most_work, ask):
+    """The first narrow answer, else the narrowest, by tilts that lose fewer and fewer digits.
+
+    ask(integral) : (bracket, its relative width, epsilon, log delta as far as they are known), or NoBracketError. c : the saddle.
+    """
+    spreads = [(share * c, moment, max(variance, 1e-300)) for share in _CALMER for moment, _, variance in [problem.coarse(share * c)]]
+    found, tilt, reason = None, None, None
+    if log_delta is None:
+        log_delta = min(k - t * epsilon - math.log(t * (1 + t) * math.sqrt(2 * math.pi * v)) for t, k, v in spreads)
+    for most_lost in _LOST:
+        before, tilt = tilt, _calm(spreads, epsilon, log_delta, most_lost)
+        if tilt == before:
+            continue
+        try:
+            bracket, width, epsilon, log_delta = ask(_integral(problem, tilt, epsilon, most_work, c))
+        except NoBracketError as error:
+            reason = error
+            continue
+        if found is None or width < found[1]:
+            found = bracket, width
+        if width <= _NARROW:
+            break
+    if found is None:
+        raise reason
+    return found[0]
+
+
+def _integral(composition, c, epsilon, most_work, saddle):
     """The integral at the tilt c, or at the first share of it where the aliases are small."""
     for share in _SHARES:
         try:
-            return _Integral(composition, share * c, epsilon, most_work)
+            return _Integral(composition, share * c, epsilon, most_work, saddle)
         except _AliasedError:
             continue
-    return _Integral(composition, c, epsilon, most_work, any_aliases=True)
+    return _Integral(composition, c, epsilon, most_work, saddle, any_aliases=True)
 
 
 class _Aliases:
@@ -134,7 +180,7 @@ class _Aliases:
 class _Integral:
     """The contour integral at one tilt: the sum, and everything that bounds its error."""
 
-    def __init__(self, composition, c, epsilon, most_work=_WORK_CAP, any_aliases=False):
+    def __init__(self, composition, c, epsilon, most_work=_WORK_CAP, saddle=-1.0, any_aliases=False):
         self.c, self.families = c, composition.families
         _, _, variance = composition.coarse(c)
         s = math.sqrt(variance)
@@ -142,6 +188,8 @@ class _Integral:
             raise NoBracketError("the contour found a tilted loss without spread")
         if c > 0:
             self.tilts = [c + k / s for k in (1, 2, 4, 8)]
+            if c < saddle:  # above it the moments explode
+                self.tilts = [tilt for tilt in self.tilts if tilt < saddle] + [(c + saddle) / 2, saddle]
             self.tilts += [c - k / s for k in (1, 2, 4, 8) if c - k / s > 0.05 * c]
         else:
             self.tilts = [-1.0] + [c + k / s for k in (-8, -4, -2, -1, 1, 2, 4, 8) if -1 < c + k / s < 0.05 * c]
@@ -149,14 +197,15 @@ class _Integral:
         # The other accountants cost more with every mixture, so that the patience grows, too.
         self.most_work = most_work * (1 + sum(len(f.rounds) for f in self.families) / 100)
         self.work, self.e2, at_least, frequency = 0, math.inf, 0.0, 12 / s
+        self._still_large = 0.0
         self._choose_nodes(frequency)
         self.aliases = _Aliases(c, self.tilts, self.nodes, self.log_moment, s, epsilon)
         self.spacing = 2 * math.pi / self.aliases.period
         if not any_aliases and self.aliases.log_bound(epsilon, self.log_moment) > _ALIASES_MOST - math.log(self.scale):
             raise _AliasedError("no period keeps the contour's aliases small at this tilt")
-        for _ in range(7):
-            reached = self._sum_frequencies(s, at_least)
-            if self.e3 * self.scale > 1e-11 and reached > frequency:
+        for attempt in range(7):
+            reached = self._sum_frequencies(s, at_least, attempt < 3)
+            if self.e3 * self.scale > _MOST_MISSED and reached > frequency:
                 frequency = reached
                 self._choose_nodes(frequency)
                 continue
@@ -179,12 +228,16 @@ class _Integral:
         self.nodes = [(panels_for if on else nodes_for)(f, self.c, low, high, frequency) for f, on in zip(self.families, pieces)]
         if sum(n.log_floor for n in self.nodes) > _NEGLIGIBLE:
             raise NoBracketError("too few rounds for the contour: loss 0 alone keeps the characteristic function up")
-        self.decays = [(PanelDecay if on else Decay)(n) for n, on in zip(self.nodes, pieces)]
+        # Bounds on high frequencies, first those that cost less.
+        self.decays = [[(PanelDecay if on else kind)(n) for n, on in zip(self.nodes, pieces)] for kind in (LineDecay, Decay)]
         self.log_moment = float(sum(n.rounds @ n.log_moment for n in self.nodes))
         self.mean = float(sum(n.rounds @ n.mean for n in self.nodes))
 
-    def _sum_frequencies(self, s, at_least=0.0):
-        """Evaluate phi^T / (z (z+1)) on y = 0, spacing, ... until it is negligible."""
+    def _sum_frequencies(self, s, at_least=0.0, first=False):
+        """Evaluate phi^T / (z (z+1)) on y = 0, spacing, ... until it is negligible: the last y.
+
+        first : whether to stop, with a frequency to choose nodes for, where the nodes turn out to be too few.
+        """
         c, blocks, start = self.c, [], 0
         self.e3 = self.spoiled = 0.0
         size = max(n.weights.shape[1] for n in self.nodes)
@@ -211,6 +264,8 @@ class _Integral:
             most = np.abs(kernel) * np.exp(np.minimum(log_size + error, 300.0))
             self.spoiled += float(most @ -np.expm1(-error))
             self.e3 += float(most @ quadrature)
+            if self.e3 * self.scale > _MOST_MISSED and first:
+                return 4 * float(y[-1])
             start += count
             if np.exp(log_power[-1].real) * abs(c * (c + 1) / (z * (z + 1))[-1]) < math.exp(_NEGLIGIBLE) and (
                 start * self.spacing > at_least
@@ -247,35 +302,58 @@ class _Integral:
         self.error = self.e2 + self.spoiled + size * allowance
 
     def _frequency_tail(self, top):
-        """E2: bound on the frequencies beyond `top`."""
-        far, tail = integrated_by_parts(self.nodes, self.decays, top, self.spacing)
+        """E2: bound on the frequencies beyond `top`, inf where none is small; then `_still_large` says how far to sum."""
+        self._still_large = math.inf
+        for decays in self.decays:
+            tail = self._tail_by(decays, top)
+            if tail < math.inf:
+                return tail
+        if math.isinf(self._still_large):
+            raise NoBracketError("too few rounds for the contour's bound on high frequencies")
+        return math.inf
+
+    def _tail_by(self, decays, top):
+        """`_frequency_tail` by one kind of bound on each factor."""
+        far, tail = self._far(decays, top)
+        if far is None:
+            return math.inf
         # From `top` to `far`: intervals that grow geometrically, halved where too long.
         ends = top * 1.4 ** np.arange(1 + math.ceil(math.log(far / top * 1.0001) / math.log(1.4)))
-        squares = self._squares(ends)
+        bounds = self._at(decays, ends)
         # What an interval may contribute.
         enough = lambda y, length: -38 - np.log(self.scale * length / (y * y))
-        large = _log_modulus(self.nodes, squares) > enough(ends, 0.4 * ends)
-        self._still_large = float(ends[large].max()) if large.any() else 0.0
+        large = self._log_power(bounds) > enough(ends, 0.4 * ends)
         if large.any():
+            self._still_large = min(self._still_large, float(ends[large].max()))
             return math.inf
         while True:
             lengths = np.diff(ends)
-            log_bound = _log_modulus(self.nodes, _between(self.nodes, squares, lengths))
+            log_bound = self._log_power([decay.between(bound, lengths) for decay, bound in zip(decays, bounds)])
             poor = np.flatnonzero(log_bound > enough(ends[:-1], lengths + self.spacing))
             if not len(poor) or len(ends) > 3000 or self.work > self.most_work:
                 break
             middle = (ends[poor] + ends[poor + 1]) / 2
-            squares = [
-                np.insert(old, poor + 1, new, axis=1) for old, new in zip(squares, self._squares(middle))
-            ]
+            bounds = [np.insert(old, poor + 1, new, axis=1) for old, new in zip(bounds, self._at(decays, middle))]
             ends = np.insert(ends, poor + 1, middle)
         tail += float(np.sum((lengths + self.spacing) * np.exp(log_bound) / ends[:-1] ** 2))
         return tail / math.pi
 
-    def _squares(self, y):
-        """Upper bounds on |phi(y)|^2 for each family, shape (rows, n)."""
+    def _far(self, decays, top):
+        """(frequency, at least `top`, from which on the transform is negligible; bound on the sum beyond), None where it is not found."""
+        for far in top * 1.3 ** np.arange(80):
+            log_far = float(self._log_power([decay.beyond(np.array([far])) for decay in decays])[0])
+            if log_far < 1 - NEGLIGIBLE:
+                return far, math.exp(log_far) * (1 + self.spacing / far) / far
+        return None, math.inf
+
+    def _at(self, decays, y):
+        """Upper bounds on |phi(y)| for each family, shape (rows, n)."""
         self._count_work(len(y))
-        return [decay.modulus_bound(y) ** 2 for decay in self.decays]
+        return [decay.modulus_bound(y) for decay in decays]
+
+    def _log_power(self, bounds):
+        """log of prod |phi_i|^{T_i} from bounds on each |phi_i|."""
+        return sum(n.rounds @ np.log(np.minimum(bound, 1.0)) for n, bound in zip(self.nodes, bounds))
 
     def _count_work(self, frequencies):
         self.work += frequencies * sum(n.weights.size for n in self.nodes)
@@ -299,22 +377,6 @@ class _Integral:
         return (lower, middle, upper, rate) if self.c > 0 else (-upper, -middle, -lower, -rate)
 
 
-def _between(nodes, squares, lengths):
-    """Bounds on each |phi_i|^2 on intervals, from those at their ends."""
-    # On an interval a function exceeds its ends by length^2 / 8 max|f''|.
-    return [
-        np.maximum(square[:, :-1], square[:, 1:]) + (lengths * n.deviation[:, None]) ** 2 / 3.99
-        for square, n in zip(squares, nodes)
-    ]
-
-
-def _log_modulus(nodes, squares):
-    """log of prod |phi_i|^{T_i} from bounds on each |phi_i|^2."""
-    return sum(
-        0.5 * (n.rounds @ np.log(np.minimum(square, 1.0))) for n, square in zip(nodes, squares)
-    )
-
-
 # ------------------------------------------------------------------- one side
 
 
@@ -328,12 +390,23 @@ def side_log_delta(
     Raises NoBracketError where the bounds do not close.
     """
     problem = Composition(composition, direction)
-    by_miss = problem.negative_tilts and misses(problem.coarse, epsilon)
-    c = miss_tilt(problem.coarse, epsilon) if by_miss else problem.tilt(epsilon=epsilon)
-    integral = _integral(problem, c, epsilon, most_work)
+    if problem.negative_tilts and misses(problem.coarse, epsilon):
+        c = miss_tilt(problem.coarse, epsilon)
+        return _log_delta_at(_integral(problem, c, epsilon, most_work, c), epsilon)
+
+    def ask(integral):
+        bracket = _log_delta_at(integral, epsilon)
+        return bracket, bracket.width, epsilon, bracket.upper
+
+    return _by_tilts(problem, problem.tilt(epsilon=epsilon), epsilon, None, most_work, ask)
+
+
+def _log_delta_at(integral, epsilon):
+    """The bracket of log delta from one integral."""
     lower, _, upper, _ = integral.log_bounds(epsilon)
-    pad = 4 * EPS * (1 + abs(integral.log_moment) + abs(c * epsilon))
+    pad = 4 * EPS * (1 + abs(integral.log_moment) + abs(integral.c * epsilon))
     lower, upper = lower - pad, upper + pad
+    by_miss = integral.c < 0
     if not (math.isfinite(lower) and lower > 0 if by_miss else math.isfinite(lower)):
         raise NoBracketError("the contour's error bound exceeds delta itself, or 1 - delta")
     if by_miss:
@@ -355,14 +428,19 @@ def side_epsilon(
     """
     problem = Composition(composition, direction)
     target = math.log(delta)
-    if target < LOG_LARGE or not problem.negative_tilts:
-        guess, c = problem.chernoff_epsilon(target)
-    else:
+    if target >= LOG_LARGE and problem.negative_tilts:
         log_miss = math.log1p(-delta)
-        target = -log_miss
         guess, c = miss_epsilon(problem.coarse, log_miss)
-    integral = _integral(problem, c, guess, most_work)
-    return bracket_epsilon(integral, root_of(integral, guess, target), target)
+        integral = _integral(problem, c, guess, most_work, c)
+        return bracket_epsilon(integral, root_of(integral, guess, -log_miss), -log_miss)
+    guess, c = problem.chernoff_epsilon(target)
+
+    def ask(integral):
+        root = root_of(integral, guess, target)
+        bracket = bracket_epsilon(integral, root, target)
+        return bracket, bracket.relative_width, root, target
+
+    return _by_tilts(problem, c, guess, target, most_work, ask)
 
 
 def bracket_epsilon(integral: _Integral, root: float, target: float) -> Bracket:
@@ -395,13 +473,19 @@ def bracket_epsilon(integral: _Integral, root: float, target: float) -> Bracket:
 
 def root_of(integral: _Integral, guess: float, target: float) -> float:
     """The epsilon at which the sum equals its target: Newton, from the Chernoff value down."""
-    x = guess
+    for share in _STARTS:
+        x, (_, value, upper, slope) = share * guess, integral.log_bounds(share * guess)
+        if math.isfinite(value) and slope < 0 and upper - value < 0.01:
+            break
+    low, high = -math.inf, math.inf
     for _ in range(60):
-        _, value, _, slope = integral.log_bounds(x)
         if not math.isfinite(value) or not slope < 0:
             raise NoBracketError("the contour's sum is lost in its own error")
+        low, high = (x, high) if value > target else (low, x)
         step = (value - target) / slope
-        x -= step
-        if abs(step) <= 4 * EPS * (abs(x) + 1e-300) or abs(value - target) < 1e-14:
+        new = x - step if low < x - step < high or math.isinf(high - low) else (low + high) / 2
+        x, step = new, new - x
+        if abs(step) <= 4 * EPS * (abs(x) + 1e-300) or abs(value - target) < max(1e-14, 0.1 * (upper - value)):
             break
+        _, value, upper, slope = integral.log_bounds(x)
     return x

@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ..results import NoBracketError
 from .contour_nodes import BLOCK, NEGLIGIBLE
 
 # Where the parts begin and end over which the decay of phi is bounded, as shares of the mass.
@@ -26,7 +25,26 @@ def _running(cells):
     return out
 
 
-class Decay:
+class Between:
+    """Bounds on |phi| between frequencies and beyond one, from `modulus_bound` and `constants`."""
+
+    @cached_property
+    def _constants(self):
+        """`constants` for |phi|^T below e^-46, about."""
+        return self.constants(math.exp(-NEGLIGIBLE / float(self.nodes.rounds.sum())))
+
+    def beyond(self, y):
+        """Upper bounds on |phi| at all frequencies from y on, shape (rows, n)."""
+        variation, rest, _ = self._constants
+        return np.minimum(rest[:, None] + variation[:, None] / y, 1.0)
+
+    def between(self, bounds, lengths):
+        """Upper bounds on |phi| on intervals from those at their ends: |phi|^2 exceeds its ends by length^2 / 8 max|f''|."""
+        squares, excess = bounds**2, (lengths * self.nodes.deviation[:, None]) ** 2 / 3.99
+        return np.sqrt(np.maximum(squares[:, :-1], squares[:, 1:]) + excess)
+
+
+class Decay(Between):
     """Bounds on |phi| from the nodes of one family."""
 
     def __init__(self, nodes):
@@ -138,20 +156,3 @@ class Decay:
         """(w, factor by which w may exceed the larger end of a cell) for the normalised weights."""
         w = np.exp(self.nodes.base[:, part] + self.c * self.nodes.loss[:, part] - self.nodes.log_moment[:, None])
         return w, np.exp(self.step**2 / 8 * (1 + self.family.fall(self.c)))[:, None]
-
-
-def integrated_by_parts(nodes, decays, top, spacing):
-    """(frequency, at least `top`, from which on integration by parts is enough; its bound on the sum beyond)."""
-    # From there on it brings |phi|^T below e^-46, about.
-    aim = math.exp(-NEGLIGIBLE / float(sum(n.rounds.sum() for n in nodes)))
-    constants = [decay.constants(aim) for decay in decays]
-    far = max(top, min(float(c[2].min()) for c in constants))
-    for _ in range(80):
-        log_far = sum(
-            n.rounds @ np.log(np.minimum(1.0, rest + variation / far))
-            for n, (variation, rest, _) in zip(nodes, constants)
-        )
-        if log_far < 1 - NEGLIGIBLE:
-            return far, math.exp(log_far) * (1 + spacing / far) / far
-        far *= 1.3
-    raise NoBracketError("too few rounds for the contour's bound on high frequencies")

@@ -17,6 +17,7 @@ from .._base.lazy_scipy import special
 from .._base.log_space import EPS, complex_log1p, log_sum_exp
 from ..gaussian import LOG_SQRT_2PI
 from ..results import NoBracketError
+from .contour_line import line_of, turned_sums, upper_line
 
 NEGLIGIBLE = 46.0  # e^-46 = 1e-20: what may be left out before it is bounded
 BLOCK = 1_000_000  # entries held at once
@@ -24,6 +25,8 @@ STRIP_CAP = 8.0  # widest strip used; e^{a^2/2} makes wider ones useless
 # Half-widths at which the integrand is bounded, over the widest; fewer where there are many rows.
 _STRIPS = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.08, 0.04])[:, None]
 _FEW_STRIPS = np.array([1.0, 0.6, 0.35, 0.15])[:, None]
+_ALL = 10.0  # all but 1e-23 of a Gaussian lies within
+_ENOUGH = 1e-14  # of M(c)^T, what a quadrature may miss
 _ROUNDING_SAFETY = 2.0  # errors seen against 40 digits stay below 1/20 of the allowance
 _LARGEST_EXPONENT = 300.0  # of a ratio that a family sums as a plain matrix product
 
@@ -92,6 +95,10 @@ class Family:
         else:
             base = np.stack([m.log_density(u) for m in self.mixtures])
         return base, self.sign * log_ratio, (slope,)
+
+    def lift(self, u, loss):
+        """log of the base density over the standard Gaussian's at nodes u, shape (rows, n); its error is at most that of the loss."""
+        return loss if self.sign > 0 else np.zeros_like(loss)
 
     def rounding(self, u, base, loss, means):
         """Bounds on the rounding errors of (log base density, loss) at nodes u."""
@@ -162,6 +169,15 @@ class Family:
         k = a * a / 2 * variances[0]
         fall = max(-self.power(c), 0.0)
         return a * a / 2 - (fall * np.log1p(-k) if fall else 0.0), a * highest[0] + math.pi / 2 * k
+
+    def turned(self, c, u, a):
+        """What log f and the loss gain from u to u + ia, or to u - ia where the loss falls, without the Gaussian's part: complex, shape (rows, n).
+
+        a : shape (rows, 1).
+        """
+        gain = np.stack([m.turned(u, height) for m, height in zip(self.mixtures, a[:, 0].tolist())])
+        gain = gain if self.sign > 0 else gain.conj()
+        return self.power(c) * gain, self.sign * gain
 
     def between(self, left, right):
         """(least, largest) posterior means between two places, from those at both: they increase in u."""
@@ -293,6 +309,7 @@ class Nodes:
     """Trapezoid nodes of one family: weights at tilt c, moments, the transform, and how both round."""
 
     log_floor = -math.inf  # log of what the transform of all rounds tends to
+    _excess = None  # of a moment that was summed with the digits of M - 1
 
     def __init__(self, family, c, low, step, count):
         self.family, self.c, self.step = family, c, step
@@ -300,7 +317,17 @@ class Nodes:
         self.u = low + step * np.arange(count)
         self.base, self.loss, self.means = family.evaluate(self.u)
         self._weigh()
+        if low < -_ALL and self.u[-1] > _ALL and step < 0.5:
+            self._sum_excess()
         self.quadrature = Quadrature(self)
+
+    def _sum_excess(self):
+        """The log-moment again, with the digits of M - 1: the Gaussian's own mass on these nodes is 1 within 1e-22."""
+        exponent = self.family.lift(self.u, self.loss) + self.c * self.loss
+        terms = self.step * np.expm1(np.minimum(exponent, 700.0)) * np.exp(-self.u * self.u / 2 - LOG_SQRT_2PI)
+        if exponent.max() < 700:
+            self.log_moment = np.log1p(terms.sum(axis=1))
+            self._excess = np.abs(terms) * np.exp(-self.log_moment)[:, None], np.abs(exponent)
 
     def _weigh(self):
         """Weights of the nodes at the tilt, and what follows from them."""
@@ -308,6 +335,7 @@ class Nodes:
         top = log_weights.max(axis=1)
         weights = np.exp(log_weights - top[:, None])
         total = weights.sum(axis=1)
+        self.log_weights = log_weights - top[:, None] - np.log(total)[:, None]
         self.log_moment = top + np.log(total * self.step)
         weights /= total[:, None]
         # Nodes that carry nothing are dropped from the sums (less than 1e-19 together).
@@ -319,23 +347,20 @@ class Nodes:
         self.deviation = np.sqrt(np.einsum("fu,fu,fu->f", self.weights, self.centred, self.centred))
 
     def log_characteristic(self, y):
-        """log phi(y) and |phi(y) - 1| of the tilted loss centred at its mean, shape (rows, n).
+        """log phi(y) and |phi(y) - 1| of the tilted loss centred at its mean, at evenly spaced frequencies, shape (rows, n).
 
-        phi - 1 = sum w (e^{i theta} - 1) is summed as -2 sin^2 + 2i sin cos of
-        theta / 2, so that log1p keeps the digits that a power of 10^6 needs.
+        phi - 1 is summed as it is, so that log1p keeps the digits that a power of 10^6 needs.
         """
-        real, imaginary = np.empty((2, len(self.weights), len(y)))
-        rows = max(1, BLOCK // (len(y) * self.weights.shape[1]))
-        for start in range(0, len(self.weights), rows):
-            part = slice(start, start + rows)
-            half = (0.5 * y)[:, None] * self.centred[part, None, :]
-            weights = self.weights[part, :, None]
-            sine = np.sin(half)
-            real[part] = -2 * ((sine * sine) @ weights)[..., 0]
-            np.cos(half, out=half)
-            sine *= half
-            imaginary[part] = 2 * (sine @ weights)[..., 0]
-        return complex_log1p(real, imaginary), np.hypot(real, imaginary)
+        if self.quadrature.on_axis(float(y[-1])):
+            distance = turned_sums(self.weights, self.centred, y)
+        else:
+            distance = turned_sums(self.line.weights, self.line.loss, y)
+        return complex_log1p(distance.real, distance.imag), np.abs(distance)
+
+    @cached_property
+    def line(self):
+        """The nodes beside the axis, for high frequencies."""
+        return line_of(self)
 
     def log_moments_at(self, tilts):
         """log E exp(c L) of all rounds for several tilts c on the same nodes, as computed."""
@@ -357,13 +382,26 @@ class Nodes:
 
     def rounding(self, c):
         """Allowance for the rounding error of each log-moment at tilt c."""
+        if c == self.c and self._excess is not None:
+            return self._excess_rounding
         base, error, _, _ = self._rounding_sums
         return _ROUNDING_SAFETY * (base + abs(c) * error) + (
             self.family.log_error if self.family.sign > 0 else 0.0
         )
 
+    @cached_property
+    def _excess_rounding(self):
+        """Allowance for the rounding error of the log-moment that `_sum_excess` finds."""
+        size, exponent = self._excess
+        each = EPS * (10 + self.u * self.u + math.log2(len(self.u)))
+        _, error = self.family.rounding(self.u, self.base, self.loss, self.means)
+        weights = np.exp(self.log_weights)
+        return _ROUNDING_SAFETY * ((size * each).sum(axis=1) + (weights * ((1 + abs(self.c)) * error + 4 * EPS * exponent)).sum(axis=1))
+
     def characteristic_rounding(self, y, distance):
         """Allowance for the rounding error of phi(y), given |phi(y) - 1|, shape (rows, n)."""
+        if not self.quadrature.on_axis(float(y[-1])):
+            return _ROUNDING_SAFETY * self.line.rounding(y)
         base, error, loss, centred = self._rounding_sums
         scale = base + EPS * abs(self.c) * loss + self.family.log_error
         spread = error + EPS * centred
@@ -377,7 +415,8 @@ class Quadrature:
         self.nodes, self.family, self.c, self.step = nodes, nodes.family, nodes.c, nodes.step
         strips = _FEW_STRIPS if len(nodes.base) > 1 else _STRIPS
         self._strips = strips * np.minimum(1 / np.sqrt(self.family.variance), STRIP_CAP)
-        self._lines = {}
+        self.upper_line = upper_line(self.family, self.c, self._strips[0][:, None])
+        self._lines, self._serves = {}, {}
 
     def _log_tail(self, c, log_moment):
         """log of a bound on the mass of the integrand, and of its nodes, outside the window."""
@@ -410,28 +449,61 @@ class Quadrature:
             decay = exponent + np.log(-np.expm1(-exponent))
             # Those at other tilts are asked for once each: only the last of them is kept.
             self._lines = {tilt: parts for tilt, parts in self._lines.items() if tilt == self.c}
-            self._lines[c] = mass + more, turn, decay, log_tail, log_moment
+            self._lines[c] = mass, mass + more, turn, decay, log_tail, log_moment
         return self._lines[c]
 
     def error(self, frequency, c=None):
         """Bound on |computed - true| of M(c + iy) for 0 <= y <= frequency, over M(c), shape (rows,)."""
-        mass, turn, decay, log_tail, log_moment = self._line_parts(self.c if c is None else c)
-        lines = log_sum_exp(mass + frequency * turn if frequency else mass)
+        if c is None and not self.on_axis(frequency):
+            return self.line_error()
+        return self._axis_error(frequency, self.c if c is None else c)
+
+    def _axis_error(self, frequency, c):
+        _, lines, turn, decay, log_tail, log_moment = self._line_parts(c)
+        lines = log_sum_exp(lines + frequency * turn if frequency else lines)
         error = np.logaddexp(math.log(2) + np.min(lines - decay, axis=0), log_tail)
         # The nodes dropped from the sums weigh less than 1e-19 of the whole.
         return np.exp(np.minimum(error - log_moment, 700.0)) + 1e-19
 
+    def on_axis(self, frequency):
+        """Whether the rule on the axis is good enough up to this frequency, all rounds together, or better than the one beside it."""
+        if frequency not in self._serves:
+            with np.errstate(over="ignore"):  # far from good enough
+                missed = self._missed(self._axis_error(frequency, self.c))
+            self._serves[frequency] = missed < _ENOUGH or missed <= self._missed(self.line_error())
+        return self._serves[frequency]
+
+    def _missed(self, error):
+        return float(self.nodes.rounds @ (error - 1e-17))
+
+    @cached_property
+    def _line_excess(self):
+        """(log of what the rule misses on a line before the step's gain, log of what lies outside), over M(c), shape (rows,) each."""
+        more = self.family.lines(self.c, self.upper_line[None], self.nodes.means)[0][0]
+        mass, *_, log_tail, log_moment = self._line_parts(self.c)
+        both = np.logaddexp(log_sum_exp(mass), log_sum_exp(mass + more))
+        return both - log_moment, log_tail + more[:, -1] - log_moment
+
+    def line_error(self):
+        """As `error`, on the line beside the axis: at all frequencies."""
+        excess, outside = self._line_excess
+        exponent = math.pi * self.upper_line[:, 0] / self.step
+        error = np.logaddexp(excess - exponent - np.log(-np.expm1(-exponent)), outside)
+        return np.exp(np.minimum(error, 700.0)) + 1e-19
+
     def serves(self, frequency):
         """Whether the quadrature is good enough up to this frequency, all rounds together."""
-        with np.errstate(over="ignore"):  # far from good enough
-            return float(self.nodes.rounds @ (self.error(frequency) - 1e-17)) < 1e-14
+        with np.errstate(over="ignore"):
+            return self._missed(self.error(frequency)) < _ENOUGH
 
     def finer_step(self, frequency):
         """The step at which the bounds on the lines, as they are here, would serve."""
-        mass, turn, _, _, log_moment = self._line_parts(self.c)
-        excess = log_sum_exp(mass + frequency * turn) - log_moment + math.log(4e14 * self.nodes.rounds.sum())
+        _, lines, turn, *_, log_moment = self._line_parts(self.c)
+        enough = math.log(4 / _ENOUGH * self.nodes.rounds.sum())
+        excess = log_sum_exp(lines + frequency * turn) - log_moment + enough
         steps = 2 * math.pi * self._strips / np.maximum(excess, 1.0)
-        return float(steps.max(axis=0).min())
+        beside = math.pi * self.upper_line[:, 0] / np.maximum(self._line_excess[0] + enough, 1.0)
+        return float(max(steps.max(axis=0).min(), beside.min()))
 
     def log_moment_bound(self, c):
         """Upper bound on log E exp(c L) of all rounds for another tilt c."""
@@ -442,5 +514,5 @@ class Quadrature:
 
     def share_outside(self):
         """Bound on the share of the mass outside the window."""
-        log_tail = self._line_parts(self.c)[3]
+        log_tail = self._line_parts(self.c)[4]
         return 1e-15 + np.exp(np.minimum(log_tail - self.nodes.log_moment, 700.0))

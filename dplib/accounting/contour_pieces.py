@@ -15,7 +15,7 @@ from .._base.log_space import EPS, log_sum_exp
 from .._base.validate import Direction
 from ..mixtures import Atoms, DisjointUnion, Folded, TwoSided
 from ..results import NoBracketError
-from .contour_decay import Decay
+from .contour_decay import Between, Decay
 from .contour_nodes import BLOCK, NEGLIGIBLE, Family, Nodes, log_tails
 from .two_sided_nodes import TwoSidedFamily, TwoSidedMoments
 
@@ -234,6 +234,10 @@ class PanelQuadrature:
         logs = (misses + frequency * turns if frequency else misses).min(axis=0)
         return np.exp(np.minimum(logs - log_moment, 600.0)), math.exp(min(outside - log_moment, 600.0))
 
+    def on_axis(self, frequency):
+        """The panels lie on the axis."""
+        return True
+
     def error(self, frequency, c=None):
         """Bound on |computed - true| of M(c + iy) for 0 <= y <= frequency, over M(c), shape (1,)."""
         misses, outside = self.misses(frequency, c)
@@ -253,7 +257,7 @@ class PanelQuadrature:
         return float(self.nodes.rounds @ (self._parts(c)[-1] - np.log1p(-error) + self.nodes.rounding(c)))
 
 
-class PanelDecay:
+class PanelDecay(Between):
     """Bounds on |phi| on panels, as `Decay` gives them on the nodes of the trapezoid rule."""
 
     def __init__(self, nodes):

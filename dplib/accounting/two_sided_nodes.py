@@ -45,6 +45,9 @@ class TwoSidedFamily(Family):
         down, down_mean = self.pair.lost.log_ratio_and_slope(-u)
         return self.pair.log_density(u)[None], (up - down)[None], (up_mean[None], down_mean[None])
 
+    def lift(self, u, loss):
+        return self.pair.gained.log_ratio(u)[None]
+
     def rounding(self, u, base, loss, means):
         """Bounds on the rounding errors of (log density of P, loss) at nodes u."""
         return EPS * (8 + np.abs(base)), self.pair.log_ratio_error(loss[0], sum(means)[0], u)[None]
@@ -86,6 +89,10 @@ class TwoSidedFamily(Family):
         """As `Family.off_axis`: |S'|^-c is at most (1 - k')^-c times its real value, and both arguments add up."""
         first, second = (a * a / 2 * variance for variance in variances)
         return a * a / 2 - c * np.log1p(-second), a * sum(highest) + math.pi / 2 * (first + second)
+
+    def turned(self, c, u, a):
+        up, down = self.pair.gained.turned(u, float(a[0, 0])), self.pair.lost.turned(-u, float(a[0, 0])).conj()
+        return ((1 + c) * up - c * down)[None], (up - down)[None]
 
     def between(self, left, right):
         return (left[0], right[1]), (right[0], left[1])

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from .._base.lazy_scipy import special
-from .._base.log_space import EPS, blocks, inverse_log_sum, log_sum, log_sum_exp
+from .._base.log_space import EPS, blocks, complex_log1p, inverse_log_sum, log_sum, log_sum_exp
 from .._base.validate import Direction
 from ..gaussian import LOG_SQRT_2PI, log_tail_difference
 
@@ -68,6 +68,18 @@ class Likelihood:
     def log_ratio_and_slope(self, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """(log(P/Q), its derivative = posterior mean of the shift) at u, shape (n,)."""
         return self._posterior(u, moments=1)
+
+    def turned(self, u: np.ndarray, v: float) -> np.ndarray:
+        """What log(P/Q) gains from u to u + iv, shape (n,), complex: the log of the posterior mean of e^{iv a_J}."""
+        a, log_p = self.shifts, self.log_probabilities
+        # e^{iva} - 1, with the digits of what is small
+        turns = 2 * np.sin(v * a / 2) * (1j * np.cos(v * a / 2) - np.sin(v * a / 2))
+        out = np.empty(len(u), complex)
+        for rows, parts in blocks(a, log_p, u):
+            terms = a[parts, None] * (u[rows] - a[parts, None] / 2) + log_p[parts, None]
+            weights = np.exp(terms - terms.max(axis=0))
+            out[rows] = (turns[parts] @ weights) / weights.sum(axis=0)
+        return complex_log1p(out.real, out.imag)
 
     def steepest(self, u: np.ndarray) -> np.ndarray:
         """Bounds on the derivative of log(P/Q) between each place and the one before it, u increasing."""
