@@ -6,8 +6,9 @@ import math
 
 from .._base.lazy_scipy import optimize
 from ..mixtures import DisjointUnion, TwoSided
-from .contour_nodes import STRIP_CAP, Family
+from .contour_nodes import Family
 from .contour_pieces import PiecesFamily
+from .contour_quadrature import STRIP_CAP
 from .floats import inside_floats
 from .two_sided_nodes import TwoSidedFamily
 

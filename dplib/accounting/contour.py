@@ -24,10 +24,12 @@ Error bounds (each is added to the bracket; all are relative to M(c) e^{-c eps})
      of all factors are multiplied.
   E3 trapezoid in u: the integrand is analytic where R(u+iv) has no zero, that is
      for v^2 sup_u Var(a_J | u) < 2, and the rule with step h misses the integral
-     by at most (N(a) + N(-a)) / (e^{2 pi a / h} - 1), N(v) = int |f(u+iv)| du.
+     by at most (N(a) + N(-a)) / (e^{2 pi a / h} - 1), N(v) = int |f(u+iv)| du. Beside the
+     axis this holds with the N of frequency 0, at all frequencies.
   Rounding: an explicit allowance of a few units in the last place for each
      exponent, carried through the power (`rounding`); tested in 40 digits.
-The bounds of one round are in `contour_nodes` (E3, rounding) and `contour_decay` (E2), the sum over frequencies is here.
+The bounds of one round are in `contour_quadrature` (E3), `contour_nodes` (rounding), `contour_line` and `contour_decay` (E2), the aliases
+in `contour_aliases`, the choice of c in `contour_tilts`; the sum over frequencies is here.
 Pairs in pieces have panels in place of the trapezoid rule (`contour_pieces`).
 
 Cost: one factor costs (u nodes) x (y nodes), typically 300 x 60. Factors on one grid
@@ -45,11 +47,14 @@ import numpy as np
 from .._base.log_space import EPS
 from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError
-from .chernoff import LOG_LARGE, Composition, log_kernel, miss_epsilon, miss_tilt, misses
+from .chernoff import LOG_LARGE, Composition, miss_epsilon, miss_tilt, misses
+from .contour_aliases import Aliases
 from .contour_decay import Decay
 from .contour_line import LineDecay
-from .contour_nodes import BLOCK, NEGLIGIBLE, nodes_for
+from .contour_nodes import BLOCK, nodes_for
 from .contour_pieces import PanelDecay, PiecesFamily, panels_for
+from .contour_quadrature import NEGLIGIBLE
+from .contour_tilts import by_tilts
 from .floats import inside_floats
 
 _WORK_CAP = 60_000_000  # entries of the (y, u) matrix: about two seconds
@@ -57,58 +62,15 @@ _FREQUENCY_CAP = 60_000
 # Every tilt is exact. At the saddle most digits are saved, but the moments just above it may
 # explode, so that no period keeps the aliases small: then these shares of it are tried.
 _SHARES = (1.0, 0.8, 0.5, 0.3)
-_ALIASES_AIM, _ALIASES_MOST = -34.0, -24.0  # log of the aliases over delta, about
+_ALIASES_MOST = -24.0  # log of the aliases over delta, about
 _NEGLIGIBLE = -42.0  # log of a term that ends the sum, and of what a characteristic function may tend to
 _STARTS = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)  # shares of the Chernoff value, where delta may be lost in the sum's error
-_CALMER = (1.0, 0.93, 0.85, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1)  # shares of the saddle
-_HARDLY = 4.0  # times the least variance
-_LOST = (14.0, 9.0, 5.0)  # log of the sum over delta: the digits that a tilt may lose at first, and where this was too many
-_NARROW = 1e-7
 _MOST_MISSED = 1e-11  # by the nodes, of the sum
 _AHEAD = np.array([0.8, 0.9, 1.0])
 
 
 class _AliasedError(NoBracketError):
     """The aliases at this tilt are not small."""
-
-
-def _calm(spreads, epsilon, log_delta, most_lost):
-    """The largest tilt at which the loss hardly spreads more than at any smaller one that loses no more digits than this.
-
-    Where large losses are rare, the tilt that loses no digits puts weight on them, and their spread asks for many frequencies.
-    spreads : (tilt, K, K'') of the tilts to choose from, decreasing. most_lost : log of the sum's size over delta.
-    """
-    lost = [moment - tilt * epsilon - math.log(tilt * (1 + tilt) * math.sqrt(variance)) - log_delta for tilt, moment, variance in spreads]
-    allowed = [spread for spread, log in zip(spreads, lost) if log <= most_lost] or [spreads[lost.index(min(lost))]]
-    least = min(variance for *_, variance in allowed)
-    return next(tilt for tilt, _, variance in allowed if variance <= _HARDLY * least)
-
-
-def _by_tilts(problem, c, epsilon, log_delta, most_work, ask):
-    """The first narrow answer, else the narrowest, by tilts that lose fewer and fewer digits.
-
-    ask(integral) : (bracket, its relative width, epsilon, log delta as far as they are known), or NoBracketError. c : the saddle.
-    """
-    spreads = [(share * c, moment, max(variance, 1e-300)) for share in _CALMER for moment, _, variance in [problem.coarse(share * c)]]
-    found, tilt, reason = None, None, None
-    if log_delta is None:
-        log_delta = min(k - t * epsilon - math.log(t * (1 + t) * math.sqrt(2 * math.pi * v)) for t, k, v in spreads)
-    for most_lost in _LOST:
-        before, tilt = tilt, _calm(spreads, epsilon, log_delta, most_lost)
-        if tilt == before:
-            continue
-        try:
-            bracket, width, epsilon, log_delta = ask(_integral(problem, tilt, epsilon, most_work, c))
-        except NoBracketError as error:
-            reason = error
-            continue
-        if found is None or width < found[1]:
-            found = bracket, width
-        if width <= _NARROW:
-            break
-    if found is None:
-        raise reason
-    return found[0]
 
 
 def _integral(composition, c, epsilon, most_work, saddle):
@@ -119,62 +81,6 @@ def _integral(composition, c, epsilon, most_work, saddle):
         except _AliasedError:
             continue
     return _Integral(composition, c, epsilon, most_work, saddle, any_aliases=True)
-
-
-class _Aliases:
-    """E1 at one tilt: the period, and moments at other tilts that bound the aliases."""
-
-    def __init__(self, c, tilts, nodes, log_moment, s, epsilon):
-        """The shortest period whose aliases do not matter, and certified moments that bound them."""
-        self.c = c
-        moments = sum(n.log_moments_at(tilts) for n in nodes)
-        self._others = [(other, k, log_kernel(other)) for other, k in zip(tilts, moments.tolist())]
-        aim = _ALIASES_AIM - math.log(abs(c * (1 + c)) * s)
-        best = math.inf, 8 * s
-        for multiple in (8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 400, 1000, 3000):
-            self.period = multiple * s
-            value = self.log_bound(epsilon, log_moment)
-            if value < best[0] - 0.5:
-                best = value, multiple * s
-            if value < aim:
-                break
-        self.period = best[1]
-        self._certify(nodes, log_moment, epsilon)
-
-    def log_bound(self, epsilon, log_moment):
-        """log of a bound on the aliasing E1 over M(c) e^{-c eps}; log_moment : log M(c)."""
-        c, period = self.c, self.period
-        # Delta <= 1 below, or the miss <= 1 above; Chernoff at smaller tilts below, at larger ones above.
-        gap = abs(c) * period
-        below = c * epsilon - log_moment - gap - math.log(-math.expm1(-gap))
-        above = math.inf
-        if c < 0:
-            below, above = above, below
-        for other, k, kernel in self._others:
-            value = self._at(other, k, kernel, epsilon, log_moment)
-            if other < c:
-                below = min(below, value)
-            else:
-                above = min(above, value)
-        return float(np.logaddexp(below, above))
-
-    def _at(self, other, k, kernel, epsilon, log_moment):
-        """log of the Chernoff bound at another tilt on one side of the aliasing sum."""
-        gap = abs(other - self.c) * self.period
-        value = k - log_moment - (other - self.c) * epsilon + kernel
-        return value - gap - math.log(-math.expm1(-gap))
-
-    def _certify(self, nodes, log_moment, epsilon):
-        """Of the tilts on each side keep the one that bounds best, with its certified moment."""
-        ranked = sorted(self._others, key=lambda found: self._at(*found, epsilon, log_moment))
-        self._others = []
-        for side in (True, False):
-            for other, _, kernel in ranked:
-                if (other < self.c) is side:
-                    moment = sum(n.quadrature.log_moment_bound(other) for n in nodes)
-                    if math.isfinite(moment):
-                        self._others.append((other, moment, kernel))
-                        break
 
 
 class _Integral:
@@ -199,7 +105,7 @@ class _Integral:
         self.work, self.e2, at_least, frequency = 0, math.inf, 0.0, 12 / s
         self._still_large = 0.0
         self._choose_nodes(frequency)
-        self.aliases = _Aliases(c, self.tilts, self.nodes, self.log_moment, s, epsilon)
+        self.aliases = Aliases(c, self.tilts, self.nodes, self.log_moment, s, epsilon)
         self.spacing = 2 * math.pi / self.aliases.period
         if not any_aliases and self.aliases.log_bound(epsilon, self.log_moment) > _ALIASES_MOST - math.log(self.scale):
             raise _AliasedError("no period keeps the contour's aliases small at this tilt")
@@ -398,7 +304,9 @@ def side_log_delta(
         bracket = _log_delta_at(integral, epsilon)
         return bracket, bracket.width, epsilon, bracket.upper
 
-    return _by_tilts(problem, problem.tilt(epsilon=epsilon), epsilon, None, most_work, ask)
+    saddle = problem.tilt(epsilon=epsilon)
+    integrate = lambda tilt, epsilon: _integral(problem, tilt, epsilon, most_work, saddle)
+    return by_tilts(problem.coarse, saddle, epsilon, None, integrate, ask)
 
 
 def _log_delta_at(integral, epsilon):
@@ -433,14 +341,15 @@ def side_epsilon(
         guess, c = miss_epsilon(problem.coarse, log_miss)
         integral = _integral(problem, c, guess, most_work, c)
         return bracket_epsilon(integral, root_of(integral, guess, -log_miss), -log_miss)
-    guess, c = problem.chernoff_epsilon(target)
+    guess, saddle = problem.chernoff_epsilon(target)
+    integrate = lambda tilt, epsilon: _integral(problem, tilt, epsilon, most_work, saddle)
 
     def ask(integral):
         root = root_of(integral, guess, target)
         bracket = bracket_epsilon(integral, root, target)
         return bracket, bracket.relative_width, root, target
 
-    return _by_tilts(problem, c, guess, target, most_work, ask)
+    return by_tilts(problem.coarse, saddle, guess, target, integrate, ask)
 
 
 def bracket_epsilon(integral: _Integral, root: float, target: float) -> Bracket:

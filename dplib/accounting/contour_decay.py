@@ -10,7 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from .contour_nodes import BLOCK, NEGLIGIBLE
+from .contour_nodes import BLOCK
+from .contour_quadrature import NEGLIGIBLE
 
 # Where the parts begin and end over which the decay of phi is bounded, as shares of the mass.
 _LEVELS = np.array([1e-8, 1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1 - 1e-4, 1 - 1e-7])
@@ -110,10 +111,10 @@ class Decay(Between):
             part = y[start:stop, None]
             phase = part * loss[:, None, :]
             sums = np.hypot(np.cos(phase) @ weights, np.sin(phase) @ weights)
-            full = sums[..., 0] + self.nodes.quadrature.error(float(y[stop - 1]))[:, None]
+            full = sums[..., 0] + self.nodes.quadrature.axis_error(float(y[stop - 1]), self.c)[:, None]
             error = constant[:, None] + part * (linear[:, None] + part * square[:, None])
             cut = (sums[..., 1:] + rest[:, None] + error).min(axis=2)
-            bound[:, start:stop] = np.minimum(full, cut) + self.nodes.characteristic_rounding(y[start:stop], 2.0)
+            bound[:, start:stop] = np.minimum(full, cut) + self.nodes.axis_rounding(y[start:stop], 2.0)
             start = stop
         return np.minimum(bound, 1.0)
 

@@ -119,7 +119,8 @@ class LineDecay:
             if halvings not in self._lines:
                 self._lines[halvings] = line_of(nodes, halvings)
             bound = np.minimum(bound, self._lines[halvings].integral(y))
-        error = nodes.quadrature.line_error()
+        # The rule for |f| has the upper line on both sides.
+        error = 2 * nodes.quadrature.line_error()
         return np.minimum(bound * (1 + 64 * EPS) + error[:, None], 1.0)
 
     modulus_bound = beyond

@@ -16,7 +16,8 @@ from .._base.validate import Direction
 from ..mixtures import Atoms, DisjointUnion, Folded, TwoSided
 from ..results import NoBracketError
 from .contour_decay import Between, Decay
-from .contour_nodes import BLOCK, NEGLIGIBLE, Family, Nodes, log_tails
+from .contour_nodes import BLOCK, Family, Nodes
+from .contour_quadrature import NEGLIGIBLE, log_tails
 from .two_sided_nodes import TwoSidedFamily, TwoSidedMoments
 
 _POINTS = 16

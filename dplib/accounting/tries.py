@@ -9,8 +9,6 @@ from ..results import Bracket, NoBracketError
 from . import lattice
 
 LOG_PRACTICAL = -40.0  # log of a delta below which brackets are as narrow as a glance makes them
-# Up to this many rounds, or expected participations, the contour is given less work: it often does not close.
-_FEW_ROUNDS, _RARE = 30, 8.0
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND, _FAR_OFF = 1e-3, 2e-4, 1e-2
 # Cells of a round and points of the sum of each try; the last one, where the one before it was far off.
@@ -28,8 +26,7 @@ class Work:
 
 def work_for(parts, log_delta):
     """What method="auto" asks of each: a tenth of a second, less where little can come of it. log_delta : roughly."""
-    hopeful = log_delta > LOG_PRACTICAL and not _is_rare(parts)
-    return Work((4_000_000 if hopeful else 1_000_000,), _TRIES)
+    return Work((10_000_000 if log_delta > LOG_PRACTICAL else 1_000_000,), _TRIES)
 
 
 def by_tries(ask, tries, tolerance, width, practical):
@@ -84,12 +81,6 @@ def choose(routes, width, narrow):
     if not found:
         raise NoBracketError("no accountant's bound closes here: " + "; ".join(reasons))
     return min(found, key=width)
-
-
-def _is_rare(parts):
-    """Whether the rounds are few, or sample the records rarely."""
-    rounds = sum(count for _, count in parts)
-    return rounds > 1 and (rounds <= _FEW_ROUNDS or participations(parts) <= _RARE)
 
 
 def participations(parts):

@@ -10,7 +10,9 @@ from oracle_cases import cases, load, pair
 from dplib import NoBracketError, contour, gaussian, lattice, mixtures
 from dplib.accounting import contour_decay
 from dplib.accounting.contour_decay import Decay
+from dplib.accounting.contour_line import LineDecay, turned_sums
 from dplib.accounting.contour_nodes import Family, Nodes, nodes_for
+from dplib.accounting.two_sided_nodes import TwoSidedFamily
 
 MANY_ROUNDS = [
     c
@@ -73,18 +75,82 @@ def test_mass_outside_the_window_is_covered(sign):
     assert visible
 
 
+def on_axis(family, c, frequency):
+    """Nodes on the axis that serve up to this frequency."""
+    low, high = family.window(c, c)
+    step, nodes = nodes_for(family, c, c, c, 0.0).step, None
+    while nodes is None or not nodes.quadrature.on_axis(frequency):
+        step /= 1.4
+        nodes = Nodes(family, c, low, step, math.ceil((high - low) / step) + 1)
+    return nodes
+
+
 def test_moduli_are_bounded_far_beyond_the_nodes():
     """[A-4] |phi| on a fine grid never exceeds the bound, nor rest + V / y."""
     for mixture, sign in ((mixtures.binomial(1, 0.01, 1.0), 1), (mixtures.binomial(5, 0.2, 0.8), -1)):
         factor = Family([mixture], [200], sign)
         nodes = nodes_for(factor, 3.0, 3.0, 3.0, 10.0)
-        exact = nodes_for(factor, 3.0, 3.0, 3.0, 1600.0)
-        y = np.geomspace(0.01, 400, 80)
+        y = np.linspace(0.01, 400, 200)
+        exact = on_axis(factor, 3.0, 400.0)
         truth = np.exp(exact.log_characteristic(y)[0].real[0])
         assert np.all(Decay(nodes).modulus_bound(y)[0] >= truth * (1 - 1e-9))
         for aim in (0.2, 0.5, 0.9, 0.99):
             variation, rest, _ = Decay(nodes).constants(aim)
             assert np.all(rest + variation / y >= truth * (1 - 1e-9))
+
+
+LINES = [
+    Family([mixtures.binomial(1, 0.01, 1.0)], [200], 1),
+    Family([mixtures.binomial(1, 0.2, 0.6)], [200], -1),
+    Family([mixtures.binomial(5, 0.2, 0.8)], [200], -1),
+    Family([mixtures.binomial(3, 0.1, 1.5)], [200], 1),
+    TwoSidedFamily(mixtures.two_sided(mixtures.binomial(1, 0.05, 1.0), mixtures.binomial(2, 0.01, 1.0)), 200),
+]
+
+
+@pytest.mark.parametrize("family", LINES)
+def test_lines_beside_the_axis_find_the_transform(family):
+    """[A-4] The rule on the line has the values of a fine rule on the axis; with too few nodes what it misses is visible, and bounded."""
+    y, c = np.linspace(0.0, 60.0, 121), 1.5
+    fine = on_axis(family, c, 60.0)
+    truth = np.exp(fine.log_characteristic(y)[0][0])
+    low, high = family.window(c, c)
+    visible = 0
+    for share in (46, 12, 6, 4, 3):
+        step = math.pi * float(fine.quadrature.upper_line[0, 0]) / share
+        nodes = Nodes(family, c, low, step, math.ceil((high - low) / step) + 1)
+        shift = complex(0.0, 1.0) * (nodes.mean - fine.mean)  # of the centre
+        found = (1 + turned_sums(nodes.line.weights, nodes.line.loss, y)[0]) * np.exp(y * shift[0] + nodes.log_moment[0] - fine.log_moment[0])
+        # What the moment itself misses shifts every value in proportion.
+        bound = (nodes.quadrature.line_error() + nodes.quadrature.error(0.0))[0] + nodes.characteristic_rounding(y, np.full((1, len(y)), 2.0))[0] + 1e-12
+        assert np.all(np.abs(found - truth) <= bound)
+        visible += np.abs(found - truth).max() > 1e-9
+    assert visible
+
+
+@pytest.mark.parametrize("family", LINES)
+def test_lines_beside_the_axis_bound_all_higher_frequencies(family):
+    """[A-4] From each frequency on |phi| stays below the integral of |f| along the best line, which falls."""
+    y, c = np.linspace(0.5, 60.0, 120), 1.5
+    truth = np.exp(on_axis(family, c, 60.0).log_characteristic(y)[0].real[0])
+    nodes = nodes_for(family, c, c, c, 1e6)
+    assert not nodes.quadrature.on_axis(1e6)
+    bound = LineDecay(nodes).beyond(y)[0]
+    assert np.all(np.maximum.accumulate(truth[::-1])[::-1] <= bound * (1 + 1e-12))
+    assert np.all(np.diff(bound) <= 0) and bound[-1] < 0.999
+
+
+def test_sums_at_even_frequencies_keep_small_digits():
+    """Two factors of every turn: as one by one in long floats."""
+    generator = np.random.default_rng(5)
+    weights, loss = generator.random((1, 40)), generator.normal(size=(1, 40)) + 1j * generator.random((1, 40))
+    for start, step, count in ((0.0, 1e-9, 50), (3.0, 0.7, 1000), (1e-7, 1e-8, 17)):
+        y = start + step * np.arange(count)
+        exponent = 1j * y[:, None].astype(np.longdouble) * loss[0]
+        each = np.expm1(exponent.real) * np.exp(1j * exponent.imag) + 2j * np.sin(exponent.imag / 2) * np.exp(1j * exponent.imag / 2)
+        truth = (each * weights[0]).sum(axis=1)
+        size = (np.abs(each) * weights[0]).sum(axis=1) + 1e-300
+        assert np.all(np.abs(turned_sums(weights, loss, y)[0] - truth) <= 3e-15 * size + 1e-18 * y)
 
 
 def test_what_a_part_of_the_nodes_contributes_falls_like_one_over_y(monkeypatch):
