@@ -46,14 +46,6 @@ def test_upper_ends_of_plain_sampling_cover():
     assert none.value == 0 and none.upper == pytest.approx(-math.expm1(math.log(0.025) / 300), rel=1e-6)
 
 
-def test_the_same_seed_gives_the_same_numbers_for_any_number_of_workers():
-    joblib = pytest.importorskip("joblib")
-    one = montecarlo.plain(CORRELATED, 0.3, samples=20_000, seed=5)
-    assert one != montecarlo.plain(CORRELATED, 0.3, samples=20_000, seed=6)
-    with joblib.parallel_config(backend="threading", n_jobs=2):
-        assert montecarlo.plain(CORRELATED, 0.3, samples=20_000, seed=5) == one
-
-
 # --- lines and certificates ------------------------------------------------------------------------------
 
 

@@ -348,25 +348,6 @@ def test_fewer_rounds_of_the_same_coins_cost_less(seed, p, b, warm):
     assert moment(pattern_law.Patterns(5, p, b, warm)) <= moment(pattern_law.Patterns(5, p, 1, True)) * (1 + 1e-12)
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.floats(0.05, 1.0), st.integers(1, 4), st.integers(1, 5), st.booleans(), st.integers(2, 3))
-def test_value_functions_bound_moments_of_any_encoder(seed, p, b, bands, warm, size):
-    """V_0 >= E_Q w^k where columns differ, by enumeration; equal to it without coupling and pause."""
-    rng = np.random.default_rng(seed)
-    table = np.triu(np.tril(rng.random((5, 5)) + np.eye(5)), 1 - bands)
-    columns = pattern_law.columns_of(matrices.dense(table), b)
-    patterns, band = pattern_law.Patterns(5, p, b, warm), pattern_law.band(columns, 1.3)
-    gram, law = dense(band), enumerated(patterns)
-    sums = np.array([[float(i in taken) for i in range(5)] for taken in law])
-    weights = np.array(list(law.values()))
-    pairs = np.exp(sums @ gram @ sums.T)
-    moment = np.einsum("i,j,k,ij,jk,ik", weights, weights, weights, pairs, pairs, pairs) if size == 3 else weights @ pairs @ weights
-    total = pattern_values.values(Pair(patterns, band), size).log_total
-    assert math.log(moment) <= total
-    if b == bands == 1:
-        assert total == pytest.approx(math.log(moment), abs=1e-9)
-
-
 # --- what is refused -------------------------------------------------------------------------------------------
 
 

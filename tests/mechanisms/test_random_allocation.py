@@ -135,6 +135,7 @@ def test_answers_agree_with_independent_values(value):
     if value in BLOCKS:
         blocks = mechanism.delta(value["epsilon"], value["direction"])
         assert isinstance(blocks, Bracket) and blocks.method == "blocks"
+        assert value["direction"] == "add" or mechanism.delta(value["epsilon"]).upper == blocks.upper
         assert blocks.lower < value["delta"] + 4 * value["error"] and value["delta"] - 4 * value["error"] < blocks.upper < 1.7 * value["delta"]
 
 
@@ -208,13 +209,6 @@ def test_epsilon_and_delta_agree(side):
     assert guess.value < proof.upper and mechanism.delta(proof.upper, side, "estimate", seed=8).value < 1e-5
 
 
-def test_both_is_remove_and_more_costs_more():
-    mechanism = RandomAllocation(1.0, 12, 3)
-    assert mechanism.delta(1.0).upper == mechanism.delta(1.0, "remove").upper > mechanism.delta(1.0, "add").upper
-    for more in (RandomAllocation(1.0, 12, 4), RandomAllocation(1.0, 12, 3, 2), RandomAllocation(0.9, 12, 3), RandomAllocation(1.0, 9, 3)):
-        assert more.delta(1.0).upper > mechanism.delta(1.0).upper
-
-
 def test_many_participations_are_sampled_by_single_rounds():
     mechanism = RandomAllocation(3.0, 60, 30)
     found = mechanism.delta(3.0, method="estimate", samples=2**14)
@@ -228,20 +222,14 @@ def test_many_participations_are_sampled_by_single_rounds():
 def test_wrong_questions_are_refused():
     mechanism = RandomAllocation(1.0, 8, 2)
     for options, message in (
-        ({"method": "lattice"}, "method must be"),
         ({"method": "exact"}, "exact accountant exists only"),
-        ({"direction": "up"}, "direction"),
         ({"samples": 5, "method": "certificate"}, "samples"),
         ({"failure_probability": 0.1}, "failure_probability goes with"),
-        ({"failure_probability": 2.0, "method": "certificate"}, "failure_probability"),
-        ({"seed": -1}, "seed"),
     ):
         with pytest.raises(ValueError, match=message):
             mechanism.delta(1.0, **options)
         with pytest.raises(ValueError, match=message):
             mechanism.epsilon(1e-5, **options)
-    with pytest.raises(ValueError, match="epsilon"):
-        mechanism.delta(-1.0)
     with pytest.raises(ValueError, match="failure_probability"):
         mechanism.epsilon(1e-9, method="certificate", failure_probability=1e-8)
     with pytest.raises(ValueError, match="samples must be"):
