@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from dplib import gaussian, montecarlo
 from dplib.results import Estimate
@@ -82,18 +81,6 @@ def test_a_certificate_is_never_worse_than_no_random_bins_at_all():
 
 
 # --- Estimate-Verify-Release -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("final", [0.3, 0.01, 1e-4])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.8, 0.97])
-def test_the_sample_size_rule_holds_for_coins(final, share):
-    """[N-2.1] For coins, the worst summands: a mean of at most the threshold has probability at most `final`."""
-    samples = montecarlo.verification_samples(share * final, final)
-    chance = stats.binom.cdf(math.floor(share * final * samples), samples, final)
-    assert chance <= final
-    # Not wasteful either: Chernoff's exponent is the true one.
-    fewer = max(1, samples // 4)
-    assert stats.binom.cdf(math.floor(share * final * fewer), fewer, final) > final / 4
 
 
 def test_true_claims_with_room_are_accepted_and_false_ones_refused():

@@ -3,14 +3,14 @@
 import dataclasses
 import functools
 import itertools
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle_cases import load
+from patterns import enumerated
 
 import dplib
 from dplib import (
@@ -26,34 +26,13 @@ from dplib._base import random_blocks
 from dplib.balls_in_bins import pattern_law, pattern_sampler, pattern_tuples, pattern_values
 from dplib.balls_in_bins.pattern_pair import Pair
 
-TABLE = json.loads((Path(__file__).parents[1] / "data" / "min_separation.json").read_text(encoding="utf-8"))["values"]
+TABLE = load("min_separation")
 BANDED = matrices.optimal_counting(12, bands=3)
 SMALL = MinSeparation(BANDED, 2.0, 0.3, 3)
 
 
 def toeplitz(rounds, coefficients):
     return matrices.toeplitz(np.append(coefficients, np.zeros(rounds - len(coefficients))))
-
-
-def enumerated(patterns):
-    """{rounds of a record: probability}, by walking through all coins."""
-    found = {}
-
-    def walk(i, free, taken, probability):
-        if i == patterns.rounds:
-            found[taken] = found.get(taken, 0.0) + probability
-        elif i < free:
-            walk(i + 1, free, taken, probability)
-        else:
-            walk(i + 1, free, taken, probability * (1 - patterns.p))
-            walk(i + 1, i + patterns.b, (*taken, i), probability * patterns.p)
-
-    p, b = patterns.p, patterns.b
-    free = 1 / (1 + (b - 1) * p)
-    starts = [free] + [p * free] * (b - 1) if patterns.warm else [1.0]
-    for wait, probability in enumerate(starts):
-        walk(0, wait, (), probability)
-    return {taken: probability for taken, probability in found.items() if probability > 0}
 
 
 def made(rounds, p, b, warm, coefficients, noise):

@@ -1,14 +1,11 @@
 """k random rounds of t: likelihood ratio, tuples, bounds by blocks; against enumeration, closed forms, balls in bins and independent values."""
 
 import itertools
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from oracle_cases import load
 
 import dplib
 from dplib import (
@@ -21,10 +18,9 @@ from dplib import (
     gaussian,
     matrices,
 )
-from dplib.balls_in_bins import loss_laws
 from dplib.mechanisms import allocation_blocks, allocation_tuples
 
-VALUES = json.loads((Path(__file__).parents[1] / "data" / "allocation.json").read_text(encoding="utf-8"))["values"]
+VALUES = load("allocation")
 SEVERAL = [value for value in VALUES if value["participations"] > 1]
 BLOCKS = [value for value in SEVERAL if value["rounds"] < 32][::2]
 DELTA = {"remove": lambda ratio, epsilon: np.maximum(1 - np.exp(epsilon) / ratio, 0.0), "add": lambda ratio, epsilon: np.maximum(1 - np.exp(epsilon) * ratio, 0.0)}
@@ -140,17 +136,6 @@ def test_answers_agree_with_independent_values(value):
 
 
 # --- laws of blocks -----------------------------------------------------------------------------------------
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.floats(0.01, 10), st.floats(0.0, 1.0)), min_size=1, max_size=8))
-def test_the_hull_is_below_the_points_and_convex(points):
-    points = sorted({round(x, 3): y for x, y in points}.items())
-    x, y = (np.array(part) for part in zip(*points))
-    ends_x, ends_y = loss_laws._hull(np.concatenate([[0.0], x]), np.concatenate([[1.0], y]))
-    assert (np.interp(x, ends_x, ends_y) <= y + 1e-9).all()
-    slopes = np.diff(ends_y) / np.diff(ends_x)
-    assert (np.diff(slopes) >= -1e-9 * (1 + np.abs(slopes[1:]))).all() and (slopes[1:] <= 0).all()
 
 
 @pytest.mark.parametrize("rounds, participations", [(16, 2), (17, 5), (7, 4), (9, 9), (5, 1)])
