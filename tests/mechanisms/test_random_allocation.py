@@ -232,7 +232,7 @@ def test_what_cannot_be_sampled_is_refused():
 
 def test_among_other_phases():
     """A draw of all losses lies between the ends that blocks and subsets give, and one phase alone is as the mechanism says."""
-    rounds, participations, epochs, sigma, steps, q, epsilon = 12, 2, 2, 1.5, 20, 0.1, 1.5
+    rounds, participations, epochs, sigma, steps, q, epsilon = 6, 2, 1, 1.5, 20, 0.1, 1.5
     mechanism = RandomAllocation(sigma, rounds, participations, epochs)
     rng, draws, losses = np.random.default_rng(0), 200_000, 0.0
     for _ in range(epochs):
