@@ -204,7 +204,7 @@ _MADE = {
         "batches": made(lambda rng: batching.poisson_stream(20, 12, 0.3, seed=1)),
     },
     "mechanisms.BallsInBins": {"encoder": made(lambda rng: matrices.optimal_counting(12, bands=int(rng.integers(1, 13))))},
-    "mechanisms.MinSeparation": {"encoder": made(lambda rng: matrices.optimal_counting(12, bands=int(rng.integers(1, 7))))},
+    "mechanisms.MinSeparation": {"encoder": made(lambda rng: matrices.optimal_counting(6, bands=int(rng.integers(1, 5))))},
     "matrices.scaled": {
         "base": one_of(matrices.optimal_counting(4), matrices.identity(4)), "rows": one_of(None, np.full(4, 2.0)), "columns": one_of(None, np.ones(4)),
     },

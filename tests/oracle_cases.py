@@ -63,7 +63,6 @@ def pair(params):
 
 @cache
 def cases(name="oracle"):
-    values = json.loads((DATA / f"{name}.json").read_text())["values"]
     return [
         Case(
             v["id"],
@@ -75,9 +74,9 @@ def cases(name="oracle"):
             int(v["digits"]),
             v.get("output", "delta"),
         )
-        for v in values
+        for v in load(name)
     ]
 
 
-def load(name):
-    return json.loads((DATA / f"{name}.json").read_text())["values"]
+def load(name, table="values"):
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))[table]

@@ -134,20 +134,14 @@ def test_the_search_for_noise_walks_past_places_without_a_bracket(monkeypatch):
         dplib.calibrate(IDENTITY, epsilon=1.0, delta=1e-4)
 
 
-def test_certified_noise_comes_with_its_certificate():
-    found, proved = SMALL.certified(1.0, 1e-5, samples=2**14)
-    estimate = dplib.calibrate(SMALL, epsilon=1.0, delta=1e-5, method="estimate")
-    assert proved.upper + proved.failure_probability <= 1e-5 and proved.failure_probability == 1e-9
+@pytest.mark.parametrize("epsilon, delta, samples, failure", [(1.0, 1e-5, 2**14, 1e-9), (2.0, 1e-10, 2**15, 1e-13)])
+def test_certified_noise_comes_with_its_certificate(epsilon, delta, samples, failure):
+    """[N-2.1s] The failure probability, of a delta below 1e-6 a thousandth, is taken off delta."""
+    found, proved = SMALL.certified(epsilon, delta, samples=samples)
+    estimate = dplib.calibrate(SMALL, epsilon=epsilon, delta=delta, method="estimate")
+    assert proved.upper + proved.failure_probability <= delta and proved.failure_probability == failure
     assert 1 <= found.noise_multiplier / estimate.noise_multiplier <= 1.02
-    assert dplib.calibrate(SMALL, epsilon=1.0, delta=1e-5, method="certificate", samples=2**14) == found
-
-
-def test_what_a_search_spends_is_a_thousandth_of_a_small_delta():
-    """[N-2.1s] Between 1e-6 and 0 the failure probability is delta / 1000, and is taken off delta."""
-    found, proved = SMALL.certified(2.0, 1e-10, samples=2**15)
-    assert proved.failure_probability == 1e-13 and proved.upper + proved.failure_probability <= 1e-10
-    estimate = dplib.calibrate(SMALL, epsilon=2.0, delta=1e-10, method="estimate")
-    assert 1 <= found.noise_multiplier / estimate.noise_multiplier <= 1.02
+    assert dplib.calibrate(SMALL, epsilon=epsilon, delta=delta, method="certificate", samples=samples) == found
 
 
 def test_release_verifies_the_mechanism():

@@ -1,19 +1,15 @@
 """Line estimates of balls in bins [A-17]: against references, quadrature, closed forms, plain sampling; honest errors."""
 
 import math
-import pickle
-from functools import partial
 
 import numpy as np
 import pytest
 from domination_cases import modes_value, planar
 
 from dplib import gaussian, matrices
-from dplib._base import random_blocks
 from dplib.balls_in_bins import gram as _bins
 from dplib.balls_in_bins.importance_sampling import (
     Estimator,
-    block_task,
     estimate,
     run,
 )
@@ -91,15 +87,6 @@ def test_add_near_one_has_an_honest_error(epsilon):
 
 
 # --- streams, and bad input --------------------------------------------------------------------------------
-
-
-def test_results_depend_on_the_seed_alone():
-    gram = np.array([[1.0, 0.3], [0.3, 1.0]])
-    assert estimate(gram, 1.0, "remove", seed=3) == estimate(gram, 1.0, "remove", seed=3)
-    assert estimate(gram, 1.0, "remove", seed=3) != estimate(gram, 1.0, "remove", seed=4)
-    task = partial(block_task, Estimator(gram, 1.0, "remove"), 64)
-    first, second = (call(random_blocks.generator(0, (3,), 5), 5) for call in (pickle.loads(pickle.dumps(task)), task))
-    assert np.array_equal(first, second)
 
 
 def test_more_lines_until_the_error_is_reached():

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from dplib import gaussian, montecarlo
 from dplib.results import Estimate
@@ -46,14 +45,6 @@ def test_upper_ends_of_plain_sampling_cover():
     assert none.value == 0 and none.upper == pytest.approx(-math.expm1(math.log(0.025) / 300), rel=1e-6)
 
 
-def test_the_same_seed_gives_the_same_numbers_for_any_number_of_workers():
-    joblib = pytest.importorskip("joblib")
-    one = montecarlo.plain(CORRELATED, 0.3, samples=20_000, seed=5)
-    assert one != montecarlo.plain(CORRELATED, 0.3, samples=20_000, seed=6)
-    with joblib.parallel_config(backend="threading", n_jobs=2):
-        assert montecarlo.plain(CORRELATED, 0.3, samples=20_000, seed=5) == one
-
-
 # --- lines and certificates ------------------------------------------------------------------------------
 
 
@@ -90,18 +81,6 @@ def test_a_certificate_is_never_worse_than_no_random_bins_at_all():
 
 
 # --- Estimate-Verify-Release -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("final", [0.3, 0.01, 1e-4])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.8, 0.97])
-def test_the_sample_size_rule_holds_for_coins(final, share):
-    """[N-2.1] For coins, the worst summands: a mean of at most the threshold has probability at most `final`."""
-    samples = montecarlo.verification_samples(share * final, final)
-    chance = stats.binom.cdf(math.floor(share * final * samples), samples, final)
-    assert chance <= final
-    # Not wasteful either: Chernoff's exponent is the true one.
-    fewer = max(1, samples // 4)
-    assert stats.binom.cdf(math.floor(share * final * fewer), fewer, final) > final / 4
 
 
 def test_true_claims_with_room_are_accepted_and_false_ones_refused():

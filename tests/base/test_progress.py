@@ -29,9 +29,6 @@ def holds_the_first_save(path):
     return int(Checkpoint(path, **ARGUMENTS).load()["done"]) == 1 and os.listdir(path.parent) == [path.name]
 
 
-# --- bars --------------------------------------------------------------------------------------------
-
-
 # --- checkpoints -------------------------------------------------------------------------------------
 
 

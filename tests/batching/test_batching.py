@@ -9,9 +9,11 @@ import math
 
 import numpy as np
 import pytest
+from patterns import enumerated
 from scipy import stats
 
 from dplib import batching
+from dplib.balls_in_bins.pattern_law import Patterns
 from dplib.batching.streams import Batches, Padded, subset
 
 LIKELY = 1e-4
@@ -204,20 +206,10 @@ def patterns(form, b, p, warm, rounds, records):
 
 
 def pattern_law(b, p, warm, rounds):
-    """The probability of each set of rounds, by walking through all coins."""
+    """The probability of each set of rounds, by its number in binary."""
     law = np.zeros(2**rounds)
-
-    def walk(i, free, code, probability):
-        if i == rounds:
-            law[code] += probability
-        elif i < free:
-            walk(i + 1, free, code, probability)
-        else:
-            walk(i + 1, free, code, probability * (1 - p))
-            walk(i + 1, i + b, code + (1 << i), probability * p)
-
-    for wait in range(b if warm else 1):
-        walk(0, wait, 0, (p if wait else 1.0) / (1 + (b - 1) * p) if warm else 1.0)
+    for taken, probability in enumerated(Patterns(rounds, p, b, warm)).items():
+        law[sum(1 << i for i in taken)] = probability
     return law
 
 

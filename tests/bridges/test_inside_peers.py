@@ -15,22 +15,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from folders import imported
 
 from dplib import FixedBatchDPSGD, PoissonDPSGD, accounting, calibrate, mixtures
 
 ROOT = Path(__file__).resolve().parents[2]
 INSIDE = Path(__file__).resolve().parent / "inside"
 PAGE = (ROOT / "book" / "plug.md").read_text(encoding="utf-8")
+BLOCKS = dict(re.findall(r"^## ([^\n]*)\n.*?^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+environment = imported("benchmarks", "_environments").environment
 TORCH = next(line for line in (INSIDE / "opacus.txt").read_text(encoding="utf-8").splitlines() if line.startswith("torch=="))
-
-
-def environment(*arguments, **options):
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        from _environments import environment as made
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
-    return made(*arguments, **options)
 
 
 def output(python, *command, **options):
@@ -50,11 +44,6 @@ def found_by(program, python, tmp_path_factory):
         if not path.exists():
             path.write_text(output(python, INSIDE / program))
     return json.loads(path.read_text())
-
-
-def block(title):
-    """The Python block of a section of book/plug.md."""
-    return re.search(rf"^## {title}\n.*?^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL).group(1)
 
 
 def cpu_build_is_to_be_had():
@@ -98,6 +87,7 @@ def test_a_model_is_trained_and_its_epsilon_reported(trained):
     assert trained["trained"]["accuracy"] > 0.9
     expected = PoissonDPSGD(1.0, 0.05, 100).epsilon(1e-5)
     assert trained["trained"]["epsilon"] == pytest.approx(expected.upper, rel=1e-9)
+    assert trained["certified"] == ["certified", trained["trained"]["epsilon"]]
     # Opacus's own accountant reports the upper end of its estimate, which allows for an error of 0.01.
     assert expected.lower <= trained["prv"] <= expected.upper + 0.02
 
@@ -156,18 +146,28 @@ def test_its_training_accountant_takes_ours(plans):
 # -------------------------------------------------------------- the page's blocks
 
 
+def test_every_section_of_the_page_has_a_block():
+    assert list(BLOCKS) == ["dp_accounting", "JAX Privacy", "Opacus", "Flower", "Anything else"]
+
+
+@pytest.mark.parametrize("title", ["dp_accounting", "Anything else"])
+def test_blocks_that_need_no_other_environment_run(title, capsys):
+    exec(compile(BLOCKS[title], "book/plug.md", "exec"), {})
+    assert len(capsys.readouterr().out.split()) > 1
+
+
 def test_the_block_for_opacus_runs(with_opacus):
-    assert len(output(with_opacus, "-c", block("Opacus")).split()) > 1
+    assert len(output(with_opacus, "-c", BLOCKS["Opacus"]).split()) > 1
 
 
 def test_the_server_of_flower_stops_in_time(tmp_path):
     """50 of 200 clients a round, as long as the ledger allows it."""
     python = environment(".venv-flower", INSIDE / "flower.txt")
-    found = json.loads(output(python, INSIDE / "flower_rounds.py", block("Flower"), cwd=tmp_path))
+    found = json.loads(output(python, INSIDE / "flower_rounds.py", BLOCKS["Flower"], cwd=tmp_path))
     rounds = found["entries"]
     assert 0 < rounds < 20 and found["asked"] == [50] * rounds + [0] * (20 - rounds)
     assert FixedBatchDPSGD(2.0, 50, 200, rounds).epsilon(1e-5).upper <= 6.0 < FixedBatchDPSGD(2.0, 50, 200, rounds + 1).epsilon(1e-5).upper
 
 
 def test_the_block_for_jax_privacy_runs(with_jax_privacy):
-    assert "SelfComposedDpEvent" in output(with_jax_privacy, "-c", block("JAX Privacy"))
+    assert "SelfComposedDpEvent" in output(with_jax_privacy, "-c", BLOCKS["JAX Privacy"])

@@ -26,10 +26,10 @@ def accounting():
         yield f"PoissonDPSGD.delta {side}", poisson.delta(6.0, side).upper
         yield f"PoissonDPSGD.epsilon {side}", poisson.epsilon(1e-6, side).upper
     for method in ("contour", "lattice", "renyi"):
-        yield f"PoissonDPSGD.delta {method}", poisson.delta(6.0, "remove", method).upper
+        yield f"PoissonDPSGD.delta {method}", PoissonDPSGD(1.0, 0.01, 200).delta(0.5, "remove", method).upper
     yield "FixedBatchDPSGD.epsilon", FixedBatchDPSGD(2.0, 100, 10_000, 2000).epsilon(1e-6).upper
     yield "LastIterate.epsilon", LastIterate(1.0, 0.01, 2000).epsilon(1e-6).upper
-    yield "MatrixMechanism.epsilon Toeplitz", MatrixMechanism(counting, 16.0, 1 / 16).epsilon(1e-5).upper
+    yield "MatrixMechanism.epsilon Toeplitz", MatrixMechanism(matrices.optimal_counting(16), 16.0, 1 / 16).epsilon(1e-5).upper
     yield (
         "MatrixMechanism.epsilon tree",
         MatrixMechanism(matrices.binary_tree(16), 8.0, 0.1).epsilon(1e-5).upper,

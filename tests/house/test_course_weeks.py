@@ -22,12 +22,6 @@ def table(text, first):
     return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in block.splitlines()[2:]]
 
 
-def reading(stem):
-    """Minutes that a chapter states."""
-    head = tools.source(tools.read(ROOT / "notebooks" / f"{stem}.ipynb")["cells"][0])
-    return int(re.search(r"\*\*Reading time\*\* (\d+) min", head).group(1))
-
-
 def working():
     """{exercise: (chapter, minutes)}: the share, by points, of the working time that a chapter's exercises state."""
     found = {}
@@ -58,8 +52,6 @@ def test_the_minutes_of_a_week(row):
     chapters = re.findall(r"notebooks/(\w+)\.ipynb\) \((\d+) min\)", row[1])
     names, share = exercises(row[2], [stem for stem, _ in chapters]), working()
     assert chapters and len(set(names)) == len(names) >= 2
-    for stem, minutes in chapters:
-        assert reading(stem) == int(minutes), stem
     assert {share[name][0] for name in names} <= {stem for stem, _ in chapters}, "exercises of a chapter that is not read"
     work = sum(share[name][1] for name in names)
     assert f"({work} min)" in row[2]

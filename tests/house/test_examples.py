@@ -23,16 +23,11 @@ def functions(module):
 
 @pytest.mark.parametrize("name", dplib.__all__)
 def test_every_exported_name_has_an_example(name):
-    assert examples(getattr(dplib, name)), f"dplib.{name} has no example"
+    """One that expects no output claims nothing."""
+    assert any(example.want for example in examples(getattr(dplib, name)))
 
 
 @pytest.mark.parametrize("name", public_modules())
 def test_every_public_module_has_an_example(name):
     module = importlib.import_module(name)
     assert examples(module) or any(examples(item) for item in functions(module)), name
-
-
-def test_examples_show_results():
-    """An example that expects no output claims nothing."""
-    for name in dplib.__all__:
-        assert any(example.want for example in examples(getattr(dplib, name))), name

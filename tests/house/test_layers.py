@@ -31,18 +31,21 @@ def test_every_room_has_its_layer():
 
 
 def loaded(code):
-    """The modules of the library that are loaded after a piece of code, in a process of its own."""
-    code += "; import sys; print(*(name for name in sys.modules if name.startswith('dplib')))"
+    """The packages and the modules of the library that are loaded after a piece of code, in a process of its own."""
+    code += "; import sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+    names = set(done.stdout.split())
+    return {name for name in names if name.startswith("dplib")}, names
 
 
 def test_modules_are_loaded_where_they_are_needed():
-    assert loaded("import dplib") == {"dplib"}
-    rooms = {name.split(".")[1] for name in loaded("import dplib.mixtures") - {"dplib"}}
+    library, all_modules = loaded("import dplib")
+    assert library == {"dplib"}
+    assert not all_modules & {"scipy.special", "scipy.optimize", "jax", "optax", "matplotlib", "joblib", "tqdm"}
+    rooms = {name.split(".")[1] for name in loaded("import dplib.mixtures")[0] - {"dplib"}}
     assert rooms == {"_base", "gaussian", "mixtures", "results"}
     above = {"balls_in_bins", "conditional", "mechanisms", "optimize", "training", "lessons"}
-    assert not above & {name.split(".")[1] for name in loaded("import dplib.accounting") - {"dplib"}}
+    assert not above & {name.split(".")[1] for name in loaded("import dplib.accounting")[0] - {"dplib"}}
 
 
 def test_the_wheel_has_every_room_and_its_data():

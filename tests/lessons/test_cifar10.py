@@ -1,23 +1,19 @@
 """The CIFAR-10 experiment of benchmarks/cifar10.py on a small archive: its format, the schedule, the network, two rounds."""
 
 import dataclasses
-import importlib.util
 import io
 import tarfile
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from folders import imported
 
 from dplib import batching, matrices
 from dplib.lessons.datasets import Dataset
 from dplib.training import Config, train
 
-PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "cifar10.py"
-SPEC = importlib.util.spec_from_file_location("cifar10", PATH)
-cifar10 = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(cifar10)
+cifar10 = imported("benchmarks", "cifar10")
 
 RNG = np.random.default_rng(3)
 IMAGES = RNG.uniform(-1, 1, (12, 32, 32, 3)).astype(np.float32)
@@ -25,6 +21,7 @@ LABELS = RNG.integers(0, 10, 12).astype(np.int32)
 DATA = Dataset(IMAGES[:8], LABELS[:8], IMAGES[8:], LABELS[8:])
 
 
+@pytest.mark.trust
 @pytest.mark.slow
 def test_two_rounds_of_the_configuration():
     """The same as `train` with the settings written out."""

@@ -49,18 +49,6 @@ def test_every_answer_with_a_real_number_has_an_accuracy():
         assert not {"digits", "tolerance"} <= set(record), name
 
 
-@pytest.mark.parametrize("how", ["ROUND_HALF_EVEN", "ROUND_UP", "ROUND_DOWN"])
-@pytest.mark.parametrize("name", WITH_DIGITS)
-def test_the_digits_that_are_asked_for_are_enough_and_fewer_are_close(name, how):
-    """Where fewer digits are the same numbers (0.25), or a rounding right to more, they are right."""
-    record = RECORDS[name]
-    close = (False, f"Close: give more digits. {record['digits']} are asked for, and fewer agree.")
-    for digits in range(record["close"][0], 9):
-        answer = changed(record["right"], rounding(digits, how))
-        right = digits >= record["digits"] or compare.agree(record, record["right"], compare.leaves(answer))
-        assert said(name, answer) == ((True, "") if right else close), digits
-
-
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_part_that_is_off_is_not_accepted(name):
     """By two units of the last digit, by 2 % where there are digits, by a quarter where there is a tolerance."""

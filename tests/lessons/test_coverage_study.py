@@ -1,24 +1,16 @@
 """How often statements with a confidence fail: a small version of benchmarks/coverage_study.py, and its committed result."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
+from folders import imported
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "coverage_study.json"
 
 
-@pytest.fixture(scope="module")
-def study():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        import coverage_study
-
-        yield coverage_study
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+study = imported("benchmarks", "coverage_study")
 
 
 @pytest.mark.parametrize(
@@ -31,7 +23,7 @@ def study():
         "mean of coins, Chernoff and Hoeffding",
     ],
 )
-def test_guarantees_fail_no_more_often_than_stated(study, what):
+def test_guarantees_fail_no_more_often_than_stated(what):
     found = study.row(what, [study.STATEMENTS[what][2](seed) for seed in range(300)])
     assert found["repetitions"] == 300 and found["holds"]
 

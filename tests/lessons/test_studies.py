@@ -1,19 +1,17 @@
 """Studies: what is stored has the promised tables, agrees with the script that makes it, and with what is computed now."""
 
-import importlib.util
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import imported
 
 import dplib
 from dplib import encoder_baselines, matrices, optimize, utility
 from dplib.lessons import studies
 from dplib.lessons.studies import find
 
-ROOT = Path(__file__).resolve().parents[2]
 POINT = {"epochs", "batches_per_epoch", "epsilon", "method", "bands", "buffers", "rmse", "standard_error", "noise_multiplier", "kind", "best"}  # fmt: skip
 TABLES = {
     "points": POINT,
@@ -25,12 +23,7 @@ TABLES = {
 PLACE = ("epochs", "batches_per_epoch", "epsilon")
 
 
-@pytest.fixture(scope="module")
-def script():
-    specification = importlib.util.spec_from_file_location("study", ROOT / "tools" / "study.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+script = imported("tools", "study")
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +46,18 @@ def test_tables_and_columns(study):
     assert len(set(keys)) == len(keys)
 
 
-def test_settings_are_those_of_the_script(study, script):
-    assert study["settings"] == json.loads(json.dumps(script.ENCODERS)) and study["about"] == script.ABOUT
+LETTERS = script.letters_study
+
+
+@pytest.mark.parametrize("name, about, settings, parts", [
+    ("encoders", script.ABOUT, script.ENCODERS, script.encoder_parts),
+    ("scaled", *script.scaled_study.STUDY[:3]), ("letters", LETTERS.ABOUT, LETTERS.SETTINGS, lambda: []),
+])  # fmt: skip
+def test_settings_are_those_of_the_script(name, about, settings, parts):
+    study = studies.load(name)
+    assert study["settings"] == json.loads(json.dumps(settings)) and study["about"] == about
     assert {"python", "numpy", "scipy", "jax", "dplib"} <= set(study["versions"])
-    assert set(study["unfinished"]) <= {name for name, _ in script.encoder_parts()}
+    assert set(study["unfinished"]) <= {part for part, _ in parts()}
 
 
 def test_the_best_number_of_bands_is_marked(study):
@@ -133,12 +134,9 @@ def test_load_and_find(study):
 # ------------------------------------------------------------------------- the study of scales
 
 
-def test_the_study_of_scales(script):
-    """The script's settings; scales gain in every row but of MMCC's bound for bands, by as much as other code found at the main setting."""
+def test_the_study_of_scales():
+    """Scales gain in every row but of MMCC's bound for bands, by as much as other code found at the main setting."""
     study = studies.load("scaled")
-    about, settings, parts, _ = script.scaled_study.STUDY
-    assert study["settings"] == json.loads(json.dumps(settings)) and study["about"] == about
-    assert set(study["unfinished"]) <= {name for name, _ in parts()}
     errors = {}
     for row in study["points"]:
         place = tuple(row[name] for name in ("sampling", "kind", *PLACE))
@@ -157,7 +155,7 @@ def test_the_study_of_scales(script):
     assert errors["poisson", "certified", 16, 128, 1.0, 5, "rows"] == pytest.approx(43.27, rel=1e-3)
 
 
-def test_noise_of_scaled_bands(script):
+def test_noise_of_scaled_bands():
     """[M-D] One band, no scales: Poisson DP-SGD. Scales that fall: no column is longer than its slot says."""
     base = encoder_baselines.without_amplification(64, bands=4)
     rows = [1.5] * 30 + [1.0] * 34
@@ -169,7 +167,7 @@ def test_noise_of_scaled_bands(script):
     assert spent[0] == pytest.approx(spent[1], rel=1e-9)
 
 
-def test_scales_for_known_batches(script):
+def test_scales_for_known_batches():
     """As was found by other code at 8 epochs of 8 batches: 3.4 to 3.5% less error, and no scales do better."""
     base = encoder_baselines.unamplified(epsilon=1.0, delta=1e-5, epochs=8, batches_per_epoch=8).encoder
     product = lambda rows: (
@@ -185,11 +183,9 @@ def test_scales_for_known_batches(script):
 # ------------------------------------------------------------------------- the study of letters
 
 
-def test_the_study_of_letters(script):
-    """The script's settings; the rate is the one that does best on pictures held back, and no run has fewer seeds."""
-    study, letters = studies.load("letters"), script.letters_study
-    assert study["settings"] == json.loads(json.dumps(letters.SETTINGS)) and study["about"] == letters.ABOUT
-    assert not study["unfinished"]
+def test_the_study_of_letters():
+    """The rate is the one that does best on pictures held back, and no run has fewer seeds."""
+    study, letters = studies.load("letters"), LETTERS
     for epsilon in letters.EPSILONS:
         tuning = find(study["tuning"], epsilon=epsilon)
         assert {(row["learning_rate"], row["scheme"]) for row in tuning} == {(r, s) for r in letters.RATES for s in letters.TUNED}

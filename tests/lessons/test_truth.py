@@ -1,17 +1,16 @@
 """Near-exact values: against committed ones, certified ones, plain sampling, and one route against another."""
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
+from oracle_cases import load
 from scipy import stats
 
 from dplib import accounting, gaussian, matrices, mixtures
 from dplib.lessons import _truth_integrals, truth
 
-DATA = json.loads((Path(__file__).parents[1] / "data" / "mmcc.json").read_text())["mc_truth"]
+DATA = load("mmcc", "mc_truth")
 SIDES = ("remove", "add")
 SMALL = {"samples": 2048}
 

@@ -4,36 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from encoders import ENCODERS, LOWER, SQUARE, TALL, TREES, each
 
 from dplib import matrices
 
-NAN, INF = math.nan, math.inf
-RNG = np.random.default_rng(20240229)
-LOWER = np.tril(RNG.random((7, 7)) + 0.1)
-TALL = np.array([[1.0, 0, 0], [1, 2, 0], [0, 0.5, 0], [1, 1, 1], [0, 0, 3]])
-
-ENCODERS = {
-    "identity": matrices.identity(8),
-    "one round": matrices.identity(1),
-    "gaps": matrices.toeplitz([2.0, 0.5, 0.0, 1.0, 0.0, 0.0]),
-    "rising": matrices.toeplitz([1.0, 2.0, 3.0, 0.1]),
-    "all ones": matrices.toeplitz(np.ones(9)),
-    "counting": matrices.optimal_counting(11),
-    "banded": matrices.optimal_counting(11, bands=4),
-    "buffers": matrices.buffered_linear_toeplitz(12, [0.3, 0.2, 0.1], [0.9, 0.9, 0.2]),
-    "one buffer": matrices.buffered_linear_toeplitz(6, [1.5], [0.0]),
-    "leaf": matrices.binary_tree(1),
-    "tree": matrices.binary_tree(16),
-    "restarts": matrices.tree_restarts(12, 4),
-    "dense": matrices.dense(LOWER),
-    "tall": matrices.dense(TALL, row_rounds=[0, 1, 1, 2, 2]),
-}
-SQUARE = {name: e for name, e in ENCODERS.items() if e.rows == e.columns}
-TREES = {name: e for name, e in ENCODERS.items() if isinstance(e, matrices.Tree)}
-
-
-def each(encoders):
-    return pytest.mark.parametrize("encoder", encoders.values(), ids=encoders.keys())
+NAN = math.nan
+RNG = np.random.default_rng(20240301)
 
 
 # --- operations against the dense matrix -------------------------------------------------------------------
@@ -178,10 +154,10 @@ def test_structured_encoders_need_no_dense_matrix(build):
         ("buffer_decay", lambda v: matrices.buffered_linear_toeplitz(5, [0.5], v), [0.5, 0.5]),
         ("leaves", lambda v: matrices.tree_restarts(8, v), 16),
         ("leaves", lambda v: matrices.tree_restarts(10, v), 4),
-        ("lag", ENCODERS["tree"].gram_diagonal, 16),
-        ("x", ENCODERS["counting"].multiply, np.zeros(10)),
-        ("x", ENCODERS["counting"].multiply, [NAN] * 11),
-        ("y", ENCODERS["tree"].solve, np.zeros(16)),
+        ("lag", ENCODERS["tree"].gram_diagonal, 8),
+        ("x", ENCODERS["counting"].multiply, np.zeros(9)),
+        ("x", ENCODERS["counting"].multiply, [NAN] * 10),
+        ("y", ENCODERS["tree"].solve, np.zeros(8)),
         ("y", ENCODERS["buffers"].solve, [[1.0], [1.0, 2.0]]),
     ],
 )

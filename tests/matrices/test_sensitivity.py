@@ -5,26 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from encoders import ENCODERS, each
 
 from dplib import matrices, sensitivity
-
-RNG = np.random.default_rng(8)
-BAND = np.tril(np.triu(RNG.random((9, 9)) + 0.1, -1))
-ENCODERS = {
-    "identity": matrices.identity(8),
-    "gaps": matrices.toeplitz([2.0, 0.5, 0.0, 1.0, 0.0, 0.0]),
-    "rising": matrices.toeplitz([1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
-    "counting": matrices.optimal_counting(10),
-    "banded": matrices.optimal_counting(10, bands=3),
-    "buffers": matrices.buffered_linear_toeplitz(10, [0.3, 0.2, 0.8], [0.9, 0.9, 0.2]),
-    "tree": matrices.binary_tree(8),
-    "restarts": matrices.tree_restarts(8, 4),
-    "leaf": matrices.binary_tree(1),
-    "dense": matrices.dense(np.tril(RNG.random((9, 9)) + 0.1)),
-    "two bands": matrices.dense(BAND),
-    "tall": matrices.dense([[1.0, 0.0], [1.0, 1.0], [0.0, 3.0]], row_rounds=[0, 1, 1]),
-}
-each = pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS.keys())
 
 
 def largest(encoder, most, allowed):
@@ -37,12 +20,12 @@ def largest(encoder, most, allowed):
     return best
 
 
-@each
+@each(ENCODERS)
 def test_single_participation_is_the_largest_column_norm(encoder):
     assert sensitivity.single(encoder) == pytest.approx(largest(encoder, 1, bool), rel=1e-13)
 
 
-@each
+@each(ENCODERS)
 @pytest.mark.parametrize("most", [None, 1, 2, 3])
 def test_round_robin_is_exact(encoder, most):
     for period in range(1, encoder.columns + 2):
@@ -50,7 +33,7 @@ def test_round_robin_is_exact(encoder, most):
         assert sensitivity.round_robin(encoder, period, most) == pytest.approx(wanted, rel=1e-12)
 
 
-@each
+@each(ENCODERS)
 @pytest.mark.parametrize("most", [None, 1, 2, 3])
 def test_min_separation_brackets_the_worst_set(encoder, most):
     for gap in range(1, encoder.columns + 2):
@@ -70,10 +53,7 @@ def test_large_encoders():
         sensitivity.min_separation(matrices.binary_tree(65_536), 64)
 
 
-ENCODER = ENCODERS["tree"]
-
-
 @pytest.mark.parametrize("rounds", [[], [8], [-1], [0.5], [1, 1], 3, [[0, 1]]])
 def test_bad_rounds_are_refused_by_name(rounds):
     with pytest.raises(ValueError, match="^rounds must"):
-        sensitivity.pattern(ENCODER, rounds)
+        sensitivity.pattern(ENCODERS["tree"], rounds)

@@ -4,28 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from encoders import ENCODERS, each
 
 from dplib import matrices, utility
 
-RNG = np.random.default_rng(3)
-LOWER = np.tril(RNG.random((7, 7)) + 0.3)
-ENCODERS = {
-    "identity": matrices.identity(8),
-    "gaps": matrices.toeplitz([2.0, 0.5, 0.0, 1.0, 0.0, 0.0]),
-    "counting": matrices.optimal_counting(10),
-    "banded": matrices.optimal_counting(10, bands=3),
-    "long": matrices.toeplitz(matrices.optimal_counting(2100).coefficients),
-    "buffers": matrices.buffered_linear_toeplitz(10, [0.3, 0.2, 0.4], [0.9, 0.9, 0.2]),
-    "leaf": matrices.binary_tree(1),
-    "tree": matrices.binary_tree(32),
-    "restarts": matrices.tree_restarts(24, 8),
-    "dense": matrices.dense(LOWER),
-    "tall": matrices.dense(np.vstack([np.eye(3), np.ones((1, 3))]), row_rounds=[0, 1, 2, 2]),
-}
-each = pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS.keys())
+LONG = {"long": matrices.toeplitz(matrices.optimal_counting(2100).coefficients)}
 
 
-@each
+@each(ENCODERS | LONG)
 def test_errors_are_row_norms_of_the_decoder(encoder):
     """[N-RMSE] sigma ||A C^+||_F / sqrt(n), and sigma times the largest row norm."""
     n = encoder.columns

@@ -1,13 +1,12 @@
 """MMCC end to end: reference values, truth, special cases, min-separation, calibration."""
 
 import dataclasses
-import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import mpmath
 import numpy as np
 import pytest
+from oracle_cases import load
 
 from dplib import (
     MatrixMechanism,
@@ -23,7 +22,6 @@ from dplib.conditional import compose as _composed_rows
 from dplib.lessons import truth
 from dplib.results import Bracket, NoBracketError, UpperBound
 
-DATA = json.loads((Path(__file__).resolve().parents[1] / "data" / "mmcc.json").read_text(encoding="utf-8"))
 COUNTING = matrices.optimal_counting(8)
 
 
@@ -38,7 +36,7 @@ def reference_encoder(name, rounds):
     return matrices.optimal_counting(rounds, 8 if "band8" in name else None)
 
 
-@pytest.mark.parametrize("value", [v for v in DATA["values"] if v["n"] <= 1024], ids=lambda v: v["id"])
+@pytest.mark.parametrize("value", [v for v in load("mmcc") if v["n"] <= 1024], ids=lambda v: v["id"])
 def test_reference_values(value):
     """[M-Alg1] The published algorithm, each direction: between lower and 1.002 upper of other code."""
     encoder, delta = reference_encoder(value["id"], value["n"]), value["delta1"] + value["delta2"]
@@ -51,7 +49,7 @@ def test_reference_values(value):
         assert ("published" if value["delta1"] else "no tail") in found.method
 
 
-@pytest.mark.parametrize("case", DATA["mc_truth"], ids=lambda case: case["id"].split(" ")[0])
+@pytest.mark.parametrize("case", load("mmcc", "mc_truth"), ids=lambda case: case["id"].split(" ")[0])
 def test_no_bound_is_below_the_sampled_truth(case):
     """[M-4.3] The better bounds against importance-sampled values; how far above they may be for 256 leaves."""
     kind, n, _ = case["id"].split(" ")[0].split("-")

@@ -3,14 +3,14 @@
 import dataclasses
 import functools
 import itertools
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle_cases import load
+from patterns import enumerated
 
 import dplib
 from dplib import (
@@ -26,34 +26,13 @@ from dplib._base import random_blocks
 from dplib.balls_in_bins import pattern_law, pattern_sampler, pattern_tuples, pattern_values
 from dplib.balls_in_bins.pattern_pair import Pair
 
-TABLE = json.loads((Path(__file__).parents[1] / "data" / "min_separation.json").read_text(encoding="utf-8"))["values"]
+TABLE = load("min_separation")
 BANDED = matrices.optimal_counting(12, bands=3)
 SMALL = MinSeparation(BANDED, 2.0, 0.3, 3)
 
 
 def toeplitz(rounds, coefficients):
     return matrices.toeplitz(np.append(coefficients, np.zeros(rounds - len(coefficients))))
-
-
-def enumerated(patterns):
-    """{rounds of a record: probability}, by walking through all coins."""
-    found = {}
-
-    def walk(i, free, taken, probability):
-        if i == patterns.rounds:
-            found[taken] = found.get(taken, 0.0) + probability
-        elif i < free:
-            walk(i + 1, free, taken, probability)
-        else:
-            walk(i + 1, free, taken, probability * (1 - patterns.p))
-            walk(i + 1, i + patterns.b, (*taken, i), probability * patterns.p)
-
-    p, b = patterns.p, patterns.b
-    free = 1 / (1 + (b - 1) * p)
-    starts = [free] + [p * free] * (b - 1) if patterns.warm else [1.0]
-    for wait, probability in enumerate(starts):
-        walk(0, wait, (), probability)
-    return {taken: probability for taken, probability in found.items() if probability > 0}
 
 
 def made(rounds, p, b, warm, coefficients, noise):
@@ -346,25 +325,6 @@ def test_fewer_rounds_of_the_same_coins_cost_less(seed, p, b, warm):
         return float(weights @ np.exp(sums @ gram @ sums.T / 9) @ weights)
 
     assert moment(pattern_law.Patterns(5, p, b, warm)) <= moment(pattern_law.Patterns(5, p, 1, True)) * (1 + 1e-12)
-
-
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.floats(0.05, 1.0), st.integers(1, 4), st.integers(1, 5), st.booleans(), st.integers(2, 3))
-def test_value_functions_bound_moments_of_any_encoder(seed, p, b, bands, warm, size):
-    """V_0 >= E_Q w^k where columns differ, by enumeration; equal to it without coupling and pause."""
-    rng = np.random.default_rng(seed)
-    table = np.triu(np.tril(rng.random((5, 5)) + np.eye(5)), 1 - bands)
-    columns = pattern_law.columns_of(matrices.dense(table), b)
-    patterns, band = pattern_law.Patterns(5, p, b, warm), pattern_law.band(columns, 1.3)
-    gram, law = dense(band), enumerated(patterns)
-    sums = np.array([[float(i in taken) for i in range(5)] for taken in law])
-    weights = np.array(list(law.values()))
-    pairs = np.exp(sums @ gram @ sums.T)
-    moment = np.einsum("i,j,k,ij,jk,ik", weights, weights, weights, pairs, pairs, pairs) if size == 3 else weights @ pairs @ weights
-    total = pattern_values.values(Pair(patterns, band), size).log_total
-    assert math.log(moment) <= total
-    if b == bands == 1:
-        assert total == pytest.approx(math.log(moment), abs=1e-9)
 
 
 # --- what is refused -------------------------------------------------------------------------------------------

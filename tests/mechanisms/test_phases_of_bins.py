@@ -1,13 +1,12 @@
 """Balls in bins as one phase among others: laws above and below, against other programs and quadrature."""
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle_cases import load
 from property_cases import examples
 
 from dplib import BallsInBins, MatrixMechanism, PoissonDPSGD, accounting, compose, gaussian, matrices
@@ -15,7 +14,7 @@ from dplib.balls_in_bins import lognormal_sum, loss_laws
 from dplib.mechanisms import FixedBatchDPSGD, LastIterate
 from dplib.results import Bracket
 
-VALUES = json.loads((Path(__file__).parents[1] / "data" / "phases.json").read_text(encoding="utf-8"))["values"]
+VALUES = load("phases")
 
 
 def bins(batches, sigma, epochs=1):

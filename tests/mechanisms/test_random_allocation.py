@@ -1,14 +1,11 @@
 """k random rounds of t: likelihood ratio, tuples, bounds by blocks; against enumeration, closed forms, balls in bins and independent values."""
 
 import itertools
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from oracle_cases import load
 
 import dplib
 from dplib import (
@@ -21,10 +18,9 @@ from dplib import (
     gaussian,
     matrices,
 )
-from dplib.balls_in_bins import loss_laws
 from dplib.mechanisms import allocation_blocks, allocation_tuples
 
-VALUES = json.loads((Path(__file__).parents[1] / "data" / "allocation.json").read_text(encoding="utf-8"))["values"]
+VALUES = load("allocation")
 SEVERAL = [value for value in VALUES if value["participations"] > 1]
 BLOCKS = [value for value in SEVERAL if value["rounds"] < 32][::2]
 DELTA = {"remove": lambda ratio, epsilon: np.maximum(1 - np.exp(epsilon) / ratio, 0.0), "add": lambda ratio, epsilon: np.maximum(1 - np.exp(epsilon) * ratio, 0.0)}
@@ -135,21 +131,11 @@ def test_answers_agree_with_independent_values(value):
     if value in BLOCKS:
         blocks = mechanism.delta(value["epsilon"], value["direction"])
         assert isinstance(blocks, Bracket) and blocks.method == "blocks"
+        assert value["direction"] == "add" or mechanism.delta(value["epsilon"]).upper == blocks.upper
         assert blocks.lower < value["delta"] + 4 * value["error"] and value["delta"] - 4 * value["error"] < blocks.upper < 1.7 * value["delta"]
 
 
 # --- laws of blocks -----------------------------------------------------------------------------------------
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.floats(0.01, 10), st.floats(0.0, 1.0)), min_size=1, max_size=8))
-def test_the_hull_is_below_the_points_and_convex(points):
-    points = sorted({round(x, 3): y for x, y in points}.items())
-    x, y = (np.array(part) for part in zip(*points))
-    ends_x, ends_y = loss_laws._hull(np.concatenate([[0.0], x]), np.concatenate([[1.0], y]))
-    assert (np.interp(x, ends_x, ends_y) <= y + 1e-9).all()
-    slopes = np.diff(ends_y) / np.diff(ends_x)
-    assert (np.diff(slopes) >= -1e-9 * (1 + np.abs(slopes[1:]))).all() and (slopes[1:] <= 0).all()
 
 
 @pytest.mark.parametrize("rounds, participations", [(16, 2), (17, 5), (7, 4), (9, 9), (5, 1)])
@@ -208,13 +194,6 @@ def test_epsilon_and_delta_agree(side):
     assert guess.value < proof.upper and mechanism.delta(proof.upper, side, "estimate", seed=8).value < 1e-5
 
 
-def test_both_is_remove_and_more_costs_more():
-    mechanism = RandomAllocation(1.0, 12, 3)
-    assert mechanism.delta(1.0).upper == mechanism.delta(1.0, "remove").upper > mechanism.delta(1.0, "add").upper
-    for more in (RandomAllocation(1.0, 12, 4), RandomAllocation(1.0, 12, 3, 2), RandomAllocation(0.9, 12, 3), RandomAllocation(1.0, 9, 3)):
-        assert more.delta(1.0).upper > mechanism.delta(1.0).upper
-
-
 def test_many_participations_are_sampled_by_single_rounds():
     mechanism = RandomAllocation(3.0, 60, 30)
     found = mechanism.delta(3.0, method="estimate", samples=2**14)
@@ -228,20 +207,14 @@ def test_many_participations_are_sampled_by_single_rounds():
 def test_wrong_questions_are_refused():
     mechanism = RandomAllocation(1.0, 8, 2)
     for options, message in (
-        ({"method": "lattice"}, "method must be"),
         ({"method": "exact"}, "exact accountant exists only"),
-        ({"direction": "up"}, "direction"),
         ({"samples": 5, "method": "certificate"}, "samples"),
         ({"failure_probability": 0.1}, "failure_probability goes with"),
-        ({"failure_probability": 2.0, "method": "certificate"}, "failure_probability"),
-        ({"seed": -1}, "seed"),
     ):
         with pytest.raises(ValueError, match=message):
             mechanism.delta(1.0, **options)
         with pytest.raises(ValueError, match=message):
             mechanism.epsilon(1e-5, **options)
-    with pytest.raises(ValueError, match="epsilon"):
-        mechanism.delta(-1.0)
     with pytest.raises(ValueError, match="failure_probability"):
         mechanism.epsilon(1e-9, method="certificate", failure_probability=1e-8)
     with pytest.raises(ValueError, match="samples must be"):
@@ -259,7 +232,7 @@ def test_what_cannot_be_sampled_is_refused():
 
 def test_among_other_phases():
     """A draw of all losses lies between the ends that blocks and subsets give, and one phase alone is as the mechanism says."""
-    rounds, participations, epochs, sigma, steps, q, epsilon = 12, 2, 2, 1.5, 20, 0.1, 1.5
+    rounds, participations, epochs, sigma, steps, q, epsilon = 6, 2, 1, 1.5, 20, 0.1, 1.5
     mechanism = RandomAllocation(sigma, rounds, participations, epochs)
     rng, draws, losses = np.random.default_rng(0), 200_000, 0.0
     for _ in range(epochs):

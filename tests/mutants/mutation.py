@@ -44,20 +44,11 @@ SECONDS = 60  # CPU time after which a fault is given up: no verdict
 _MEMORY = 6 << 30
 
 
-def file_of(module, function=""):
-    """The file of a module, "gaussian" or "room/gaussian"; one that was moved is found by its name or by a function."""
-    files = library_files.python_files()
-    folder = library_files.ROOT / library_files.PACKAGE
-    named = [folder / f"{module}.py", folder / module / "__init__.py"]
-    found = [path for path in named if path in files]
-    if not found:
-        name = module.rpartition("/")[2]
-        found = [path for path in files if library_files.module_name(path).rpartition(".")[2] == name]
-    if not found and function:
-        found = [path for path in files if function in dict(functions(ast.parse(path.read_text())).values())]
-    if len(found) != 1:
-        raise LookupError(f"{len(found)} modules {module!r} with {function!r}: say which in tests/mutants/mutants.py")
-    return found[0]
+def file_of(module):
+    """The file of a module, such as "accounting/contour" or a package, "accounting"."""
+    folder = library_files.ROOT / library_files.PACKAGE / module
+    [found] = {folder.with_suffix(".py"), folder / "__init__.py"} & set(library_files.python_files())
+    return found
 
 
 def digest(text):
@@ -177,9 +168,9 @@ class NoSuchTest(Exception):
     """pytest found no test of one of the names."""
 
 
-def run_mutant(module, source, tests, seconds=SECONDS, function=""):
+def run_mutant(module, source, tests, seconds=SECONDS):
     """(verdict, CPU seconds): the first test that fails, "time", or None for a survivor."""
-    planter = _ModulePlanter(file_of(module, function), source)
+    planter = _ModulePlanter(file_of(module), source)
     text, spent = run_forked(planter, [f"{FILES[test.partition('::')[0]]}{''.join(test.partition('::')[1:])}" for test in tests], seconds, _MEMORY)
     if text.startswith((_NO_VERDICT, NOT_RUN)):
         raise NoSuchTest(f"{text} for {module}: is there a test in the list that is gone?")
@@ -191,8 +182,8 @@ def is_killed(found):
     return found["killed_by"] not in (None, "time")
 
 
-def source_of(module, function=""):
-    return file_of(module, function).read_text(encoding="utf-8")
+def source_of(module):
+    return file_of(module).read_text(encoding="utf-8")
 
 
 def dangerous(names, fresh):
@@ -204,13 +195,13 @@ def dangerous(names, fresh):
     for mutant in DANGEROUS:
         if names and mutant.name not in names:
             continue
-        before = source_of(mutant.module, mutant.function)
+        before = source_of(mutant.module)
         source = apply(mutant, before)
         key = digest(_what_changed(before, source) + " ".join(mutant.tests))
         old = known.get(mutant.name)
         if old and old["digest"] == key and is_killed(old) and not fresh:
             continue
-        killed_by, spent = run_mutant(mutant.module, source, mutant.tests, function=mutant.function)
+        killed_by, spent = run_mutant(mutant.module, source, mutant.tests)
         found = {"module": mutant.module, "killed_by": killed_by, "cpu_seconds": spent, "digest": key, "replaced": what_is_replaced(mutant)}
         known = record(RESULTS, lambda results: results["dangerous"].update({mutant.name: found}))["dangerous"]  # noqa: B023
         print(f"{'killed  ' if is_killed(found) else 'SURVIVED'} {spent:5.1f} s  {mutant.module}: {mutant.name}  [{killed_by}]", flush=True)
@@ -219,7 +210,7 @@ def dangerous(names, fresh):
 
 def what_is_replaced(mutant):
     """{place: what stands there}, without names of variables and modules: does the place hold what it held?"""
-    tree = ast.parse(source_of(mutant.module, mutant.function))
+    tree = ast.parse(source_of(mutant.module))
     return {place: nodes_without_names(node_at(tree, mutant.function, place)) for place in mutant.changes}
 
 
@@ -364,55 +355,69 @@ def run_statement(test, mutation, seconds=SECONDS):
     return run_forked(_StatementPlanter(test, mutation), [test], seconds, options=["--assert=plain"])[0]
 
 
-def problems():
-    """What the record does not show: tests without a mutation, results out of date, survivors."""
+def mutations(tests):
+    """(test, mutation, digest, what is on record) of each that can be planted; the reason in place of the digest of one that cannot."""
     from statement_mutants import MUTANTS
 
-    index, results = named_tests(), load(STATEMENTS)
-    found = [f"{test}: in the table, but not in the index" for test in MUTANTS if test not in index]
-    for test, tags in index.items():
-        if not MUTANTS.get(test):
-            found.append(f"{test} ({', '.join(tags)}): no mutation in tests/mutants/statement_mutants.json")
+    results = load(STATEMENTS)
+    for test in tests:
         for mutation in MUTANTS.get(test, ()):
             try:
                 key = statement_digest(test, mutation)
             except (LookupError, SyntaxError) as error:
-                found.append(str(error))
-                continue
-            old = results.get(test, {}).get(mutation[0])
-            if old is None or old["digest"] != key:
-                found.append(f"{test}: {mutation[0]!r} was not run; python -m tools mutation statements")
-            elif old["verdict"] != "killed":
-                found.append(f"{test}: {mutation[0]!r} {old['verdict']}")
+                yield test, mutation, error, None
+            else:
+                yield test, mutation, key, results.get(test, {}).get(mutation[0])
+
+
+def is_known(key, old):
+    return old is not None and old["digest"] == key and old["verdict"] == "killed"
+
+
+def problems():
+    """What the record does not show: tests without a mutation, results out of date, survivors."""
+    from statement_mutants import MUTANTS
+
+    index = named_tests()
+    found = [f"{test}: in the table, but not in the index" for test in MUTANTS if test not in index]
+    found += [f"{test} ({', '.join(index[test])}): no mutation in tests/mutants/statement_mutants.json" for test in index if not MUTANTS.get(test)]
+    for test, mutation, key, old in mutations(index):
+        if isinstance(key, Exception):
+            found.append(str(key))
+        elif old is None or old["digest"] != key:
+            found.append(f"{test}: {mutation[0]!r} was not run; python -m tools mutation statements")
+        elif not is_known(key, old):
+            found.append(f"{test}: {mutation[0]!r} {old['verdict']}")
     return found
 
 
 def statements(words, fresh):
     """Make every statement false whose result is not known; what the record does not show then."""
-    from statement_mutants import MUTANTS
-
     import dplib  # noqa: F401  (inherited by every fork; the mutants, which replace parts of it, are through)
 
     index = named_tests()
     asked = [test for test, tags in index.items() if not words or any(word in tags or word in test for word in words)]
-    record(STATEMENTS, lambda results: [results.pop(test) for test in results.keys() - (index.keys() & MUTANTS.keys())])
-    for test in asked:
-        known, found = load(STATEMENTS).get(test, {}), {}
-        for mutation in MUTANTS.get(test, ()):
-            try:
-                key = statement_digest(test, mutation)
-            except (LookupError, SyntaxError) as error:
-                print(f"NOT RUN   {error}", flush=True)
-                continue
-            old = known.get(mutation[0])
-            if old and old["digest"] == key and old["verdict"] == "killed" and not fresh:
-                found[mutation[0]] = old
-                continue
-            found[mutation[0]] = {"verdict": run_statement(test, mutation), "digest": key}
-            print(f"{found[mutation[0]]['verdict']:9} {test.rpartition('/')[2]}: {mutation[0]}", flush=True)
-        if found != known:
-            record(STATEMENTS, lambda results: results.update({test: found}))  # noqa: B023
+    for test, mutation, key, old in mutations(asked):
+        if isinstance(key, Exception):
+            print(f"NOT RUN   {key}", flush=True)
+        elif fresh or not is_known(key, old):
+            verdict = run_statement(test, mutation)
+            print(f"{verdict:9} {test.rpartition('/')[2]}: {mutation[0]}", flush=True)
+            found = {mutation[0]: {"verdict": verdict, "digest": key}}
+            record(STATEMENTS, lambda results: results.setdefault(test, {}).update(found))  # noqa: B023
+    record(STATEMENTS, lambda results: forget(results, index))
     return [problem for problem in problems() if problem.startswith(tuple(asked))]
+
+
+def forget(results, index):
+    """Take off the record what is no mutation any more."""
+    from statement_mutants import MUTANTS
+
+    for test, found in list(results.items()):
+        names = {mutation[0] for mutation in MUTANTS.get(test, ())} if test in index else set()
+        results[test] = {name: kept for name, kept in found.items() if name in names}
+        if not results[test]:
+            del results[test]
 
 
 def main():

@@ -197,6 +197,12 @@ BAD = [
     ({"start": matrices.identity(31)}, "start must be a Toeplitz"),
     ({"start": matrices.toeplitz([1.0, -0.5] + [0.0] * 30, signed=True)}, "start must be a Toeplitz"),
 ]
+SCALED = {"encoder_family": "scaled_toeplitz"}
+BAD += [
+    ({**SCALED, "scaling": "columns"}, "scaling must be one of"),
+    ({**SCALED, "objective": lambda table, sigma: sigma}, "objective must be one of"),
+    ({**SCALED, "bands": 3}, "bands must be None"),
+]
 OUTSIDE = {"objective": "mse", "epsilon": 0.0, "delta": 1.0, "batches_per_epoch": 0, "epochs": 0}
 OUTSIDE |= {"lines": 10, "seed": -1, "most_steps": 0}
 BAD += [({name: value}, f"{name} must be") for name, value in OUTSIDE.items()]
@@ -208,25 +214,20 @@ def test_bad_input(changes, message):
         optimize.optimize(**{"encoder_family": "toeplitz", **TARGET, **changes})
 
 
-TABLES = [
-    ([1.0, 0.5, 0.2], "table must have a multiple"),
-    ([1.0, -0.5], "table must have entries"),
-    ([0.0, 0.5], "table must start"),
-    ([[1.0, 0.5], [0.0, 1.0]], "table must be flat, or square"),
+SLOPE = {"table": [1.0, 0.5], "epsilon": 1.0, "delta": 1e-2, "batches_per_epoch": 2}
+BAD_SLOPES = [
+    ({"table": [1.0, 0.5, 0.2]}, "table must have a multiple"),
+    ({"table": [1.0, -0.5]}, "table must have entries"),
+    ({"table": [0.0, 0.5]}, "table must start"),
+    ({"table": [[1.0, 0.5], [0.0, 1.0]]}, "table must be flat, or square"),
+    *(({name: -1}, f"{name} must be") for name in ("epsilon", "delta", "batches_per_epoch", "lines", "seed")),
 ]
 
 
-@pytest.mark.parametrize("table, message", TABLES)
-def test_tables_that_are_no_encoders(table, message):
+@pytest.mark.parametrize("changes, message", BAD_SLOPES)
+def test_bad_input_of_the_slope(changes, message):
     with pytest.raises(ValueError, match=message):
-        optimize.noise_slope(table, epsilon=1.0, delta=1e-2, batches_per_epoch=2)
-
-
-@pytest.mark.parametrize("name", ["epsilon", "delta", "batches_per_epoch", "lines", "seed"])
-def test_bad_numbers_of_the_slope(name):
-    valid = {"table": [1.0, 0.5], "epsilon": 1.0, "delta": 1e-2, "batches_per_epoch": 2}
-    with pytest.raises(ValueError, match=f"{name} must be"):
-        optimize.noise_slope(**valid | {name: -1})
+        optimize.noise_slope(**SLOPE | changes)
 
 
 SMALL = {"epsilon": 1.0, "delta": 1e-5, "batches_per_epoch": 4, "epochs": 8}
@@ -293,16 +294,3 @@ def test_scaled_families(scaled):
     safe, _ = run.mechanism().certified(1.0, 1e-5, samples=2**15)
     assert run.noise_multiplier < safe.noise_multiplier < 1.1 * run.noise_multiplier
     assert np.all(np.isfinite(run.history)) and run.epochs == 8
-
-
-@pytest.mark.parametrize(
-    "changes, message",
-    [
-        ({"scaling": "columns"}, "scaling must be one of"),
-        ({"objective": lambda table, sigma: sigma}, "objective must be one of"),
-        ({"bands": 3}, "bands must be None"),
-    ],
-)
-def test_bad_input_for_scaled_families(changes, message):
-    with pytest.raises(ValueError, match=message):
-        optimize.optimize("scaled_toeplitz", **SMALL | changes)

@@ -1,15 +1,12 @@
 """The attack by code of its own: a sample of benchmarks/attack.py, and the same deltas by an oracle of another kind."""
 
-import json
 import math
-from pathlib import Path
 
 import pytest
 from folders import imported
+from oracle_cases import load
 
-ROOT = Path(__file__).resolve().parents[2]
-TABLE = json.loads((ROOT / "tests" / "data" / "attack.json").read_text(encoding="utf-8"))
-VALUES = {value["id"]: value for value in TABLE["values"]}
+VALUES = {value["id"]: value for value in load("attack")}
 SAMPLE = list(VALUES)[:: math.ceil(len(VALUES) / 20)]
 
 

@@ -16,9 +16,9 @@ RECORD = mutation.load(mutation.RESULTS)["dangerous"]
 
 
 @functools.cache
-def plain(module, function):
+def plain(module):
     """The module without comments."""
-    return ast.unparse(ast.parse(mutation.source_of(module, function)))
+    return ast.unparse(ast.parse(mutation.source_of(module)))
 
 
 @functools.cache
@@ -29,8 +29,8 @@ def text_of(file):
 @pytest.mark.parametrize("mutant", mutants.DANGEROUS, ids=lambda mutant: mutant.name)
 def test_dangerous_mutants_apply_and_none_survived(mutant):
     """Each has its place, changes it, names tests that exist, and was killed by one if it was run."""
-    changed = mutants.apply(mutant, mutation.source_of(mutant.module, mutant.function))
-    assert changed != plain(mutant.module, mutant.function)
+    changed = mutants.apply(mutant, mutation.source_of(mutant.module))
+    assert changed != plain(mutant.module)
     for test in mutant.tests:
         file, _, name = test.partition("[")[0].partition("::")
         assert f"def {name}" in text_of(file)
@@ -54,9 +54,9 @@ def test_a_run_tells_killed_from_survived(tmp_path):
         "tests = ['test_properties_bins.py::test_confidence_bounds']\n"
         "bad = source.replace('needed = (math.log(1 / failure_probability) +', 'needed = 0 * (1 +')\n"
         "print(mutation.run_mutant('balls_in_bins/confidence_bounds', bad, tests)[0], mutation.run_mutant('balls_in_bins/confidence_bounds', source, tests)[0])\n"
-        "source, tests = mutation.source_of('studies'), ['test_studies.py::test_tables_and_columns']  # a package\n"
+        "source, tests = mutation.source_of('lessons/studies'), ['test_studies.py::test_tables_and_columns']  # a package\n"
         "bad = source.replace('return json.loads(', 'return dict.fromkeys(')\n"
-        "print(mutation.run_mutant('studies', bad, tests)[0], mutation.run_mutant('studies', source, tests)[0])\n"
+        "print(mutation.run_mutant('lessons/studies', bad, tests)[0], mutation.run_mutant('lessons/studies', source, tests)[0])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=mutation.ROOT, capture_output=True, text=True)
     killed = ["test_properties_bins.py::test_confidence_bounds", "test_studies.py::test_tables_and_columns"]

@@ -5,15 +5,14 @@ The tests of a module check that module; these check that the theorem is true of
 
 import dataclasses
 import itertools
-import json
 import math
 from collections import Counter
-from pathlib import Path
 
 import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting.rdp import RdpAccountant
+from oracle_cases import load
 from scipy import special
 
 import dplib
@@ -24,7 +23,7 @@ DIRECTIONS = ("remove", "add")
 EPSILONS = (0.0, 0.1, 0.4, 1.0)
 X = np.linspace(-14.0, 16.0, 30001)
 STEP = X[1] - X[0]
-FIGURES = json.loads((Path(__file__).parents[1] / "data" / "group_figures.json").read_text())["values"]
+FIGURES = load("group_figures")
 
 
 def hockey_stick(first, second, epsilon):

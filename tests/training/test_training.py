@@ -37,6 +37,7 @@ ENCODERS = {
     "toeplitz": (matrices.optimal_counting(ROUNDS), ROUNDS - 1),
     "signed": (matrices.toeplitz(SIGNED, signed=True), ROUNDS - 1),
     "buffers": (matrices.buffered_linear_toeplitz(ROUNDS, SCALE, DECAY), 4),
+    "scaled bands": (matrices.scaled(matrices.optimal_counting(ROUNDS, 5), *RNG.uniform(0.5, 2, (2, ROUNDS))), 4),
     "dense": (matrices.dense(TRIANGLE), ROUNDS),
 }
 

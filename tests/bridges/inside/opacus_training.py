@@ -16,6 +16,7 @@ warnings.filterwarnings("ignore")
 torch.manual_seed(0)
 torch.set_num_threads(1)
 opacus.register()
+opacus.register("certified")
 RECORDS, BATCH, DELTA = 1000, 50, 1e-5
 truth = torch.randn(8)
 features = torch.randn(RECORDS, 8)
@@ -62,6 +63,11 @@ found["trained"] = {"epsilon": engine.get_epsilon(DELTA), "history": engine.acco
 other = PrivacyEngine(accountant="prv")
 other.accountant.history = list(engine.accountant.history)
 found["prv"] = other.get_epsilon(DELTA)
+
+# The same accountant by another name.
+other = PrivacyEngine(accountant="certified")
+other.accountant.history = list(engine.accountant.history)
+found["certified"] = [other.accountant.mechanism(), other.get_epsilon(DELTA)]
 
 # A checkpoint is taken up by a new engine, whose training goes on.
 with tempfile.TemporaryDirectory() as folder:
