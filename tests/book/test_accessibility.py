@@ -40,7 +40,7 @@ def test_notation_is_one_key_away(tab, address, size):
     assert everything > 100
     tab.keyboard.type("noise multiplier")
     assert 0 < rows.count() < everything
-    assert accessibility.axe_problems(tab) == []
+    assert accessibility.axe_problems(tab) + accessibility.colour_problems(tab) == []
     links = tab.evaluate(
         "[...document.querySelectorAll('dialog a[href]')].map(link => link.href.split('#')[0])"
     )

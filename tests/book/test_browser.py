@@ -98,6 +98,7 @@ def test_records_can_be_filtered(page, address, name, entries, kind, value, word
     page.evaluate("() => document.querySelectorAll('.record details').forEach(part => { part.open = true })")
     checks.settle(page, 400)
     assert page.evaluate(BEYOND) == []
+    checks.take_formulas_away(page)
     everything, seen = page.locator(".record"), page.locator(".record:visible")
     assert seen.count() == everything.count() >= entries
     page.select_option(f".records-filter [aria-label={kind}]", value)
