@@ -20,7 +20,7 @@ import notebook_tools as tools
 ROOT = tools.ROOT
 WORKERS = os.environ.get("TEST_WORKERS", "2")
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS]
-NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=3600", "--dist", "loadfile"]
+NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=3600", "--dist", "loadfile", "--no-loadscope-reorder"]
 COVERAGE = ["--cov=dplib", "--cov-report=term-missing:skip-covered", "--cov-fail-under=95"]
 
 STEPS = {

@@ -1,14 +1,14 @@
 """Accessibility of the built pages in a browser, by axe-core. Each function takes a Playwright page."""
 
+import browser_checks as checks
 from axe_playwright_python.base import AXE_SCRIPT
 
-# On a page of a thousand formulas axe takes minutes. They are MathJax's: the same markup everywhere, in the colour of the text.
-# Of the coloured words of code, thousands too, those of the first blocks stay.
-WITHOUT_FORMULAS = """() => { document.querySelectorAll('mjx-container').forEach(node => node.replaceWith('x'));
-  [...document.querySelectorAll('pre:not(:has(a))')].slice(10).forEach(node => { node.textContent = node.textContent }) }"""
-# So it does for the contrast of thousands of lines in the same few styles: the first forty of each kind stay.
+# On a page of a thousand formulas or coloured words of code axe takes minutes: of the code, the first blocks keep their colours.
+WITHOUT_COLOURS = "() => [...document.querySelectorAll('pre:not(:has(a))')].slice(10).forEach(node => { node.textContent = node.textContent })"
+# And as long for the contrast of thousands of lines in the same few styles: the first forty of each kind stay.
 WITHOUT_REPETITION = """() => { for (const kind of ['p', 'pre', 'tr', 'li', 'dd', 'dt', 'section'])
   [...document.querySelectorAll('article ' + kind)].slice(40).forEach(node => node.remove()) }"""
+COLOURS = ("color-contrast", "link-in-text-block")
 SERIOUS = ("serious", "critical")
 
 
@@ -25,17 +25,17 @@ def _found(page, rules):
 
 
 def axe_problems(page, formulas=False):
-    """The serious and critical findings but for contrast; the formulas are taken off the page first, unless they are wanted."""
+    """The serious and critical findings but for colours; the formulas are taken off the page first, unless they are wanted."""
     if not formulas:
-        page.evaluate(WITHOUT_FORMULAS)
-    return _found(page, {"rules": {"color-contrast": {"enabled": False}}})
+        checks.take_formulas_away(page)
+    page.evaluate(WITHOUT_COLOURS)
+    return _found(page, {"rules": {name: {"enabled": False} for name in COLOURS}})
 
 
-def contrast_problems(page):
-    """Text whose contrast is below the value of WCAG AA: 4.5; 3 for large type."""
-    page.evaluate(WITHOUT_FORMULAS)
+def colour_problems(page):
+    """Text whose contrast is below the value of WCAG AA: 4.5; 3 for large type. Links that are not told from the text around them."""
     page.evaluate(WITHOUT_REPETITION)
-    return _found(page, {"runOnly": ["color-contrast"]})
+    return _found(page, {"runOnly": COLOURS})
 
 
 def trap_problems(page, most=1500):

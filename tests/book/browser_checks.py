@@ -77,6 +77,23 @@ def math_problems(page):
     return problems
 
 
+def take_formulas_away(page):
+    """They are MathJax's: the same markup everywhere, in the colour of the text. Whatever changes the page lays them out anew."""
+    page.evaluate("() => document.querySelectorAll('mjx-container').forEach(node => node.replaceWith('x'))")
+
+
+def load_images(page):
+    """Those too that come when a reader scrolls to them."""
+    page.evaluate("() => Promise.all([...document.images].map(image => { image.loading = 'eager'; return image.decode() }))")
+
+
+def weight_problems(page, most=3e6):
+    """A page, with all that it loads, of more bytes than this: as they lie in the files, as no server has compressed them."""
+    load_images(page)
+    size = page.evaluate("() => performance.getEntries().reduce((sum, entry) => sum + (entry.decodedBodySize || 0), 0)")
+    return [] if 1e5 < size <= most else [f"it loads {size / 1e6:.2f} MB"]  # fewer: the scripts and styles are not seen
+
+
 def put_theme(page, theme):
     """What the theme button does to the page (`set_theme` presses it)."""
     page.evaluate("theme => { document.documentElement.dataset.theme = document.documentElement.dataset.mode = theme }", theme)

@@ -3,6 +3,7 @@
 import fcntl
 
 import browser_checks
+import live_pages
 import notebook_tools as tools
 import pytest
 import small_project
@@ -104,6 +105,21 @@ def bare(chromium):
     for name in ("special", "round", "integrand", "accountant", "page", "moving", "sampling", "large_batches"):
         page.add_script_tag(path=tools.ROOT / "book" / "_live" / f"{name}.js")
     yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def form(chromium, tmp_path_factory):
+    """The wizard's form and scripts, and nothing else: each answer takes a third of the time that it takes in its chapter."""
+    live = tools.ROOT / "book" / "_live"
+    watch = '<script>window.thrown = []; addEventListener("error", (event) => window.thrown.push(event.message));</script>'
+    scripts = "".join(f'<script src="{(live / name).as_uri()}"></script>' for name in live_pages.FORMS["calculator"])
+    file = tmp_path_factory.mktemp("form") / "page.html"
+    file.write_text(f'<!doctype html><meta charset="utf-8">{watch}\n{(live / "calculator.html").read_text(encoding="utf-8")}{scripts}', encoding="utf-8")
+    page = chromium.new_page()
+    page.goto(file.as_uri())
+    yield page
+    assert page.evaluate("window.thrown") == []
     page.close()
 
 

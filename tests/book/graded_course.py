@@ -1,8 +1,8 @@
-"""Run by .venv-course: four submissions of one chapter through nbgrader; prints what each was given.
+"""Run by .venv-course: three submissions of one chapter through nbgrader; prints what each was given.
 
     .venv-course/bin/python tests/book/graded_course.py STEM FOLDER
 
-"right" holds the solutions, "wrong" the usual mistakes, "copied" right values but, in place of functions, tables
+"wrong" holds the usual mistakes, "copied" right values but, in place of functions, tables
 of the results that the visible check asks for; "own" the solutions in the notebook that readers have.
 """
 
@@ -59,7 +59,7 @@ def main(stem, folder):
     solutions = course.load(ROOT, stem)
     course_assignments.make([solutions], folder)
     api, points = course_assignments.gradebook(folder), {}
-    for student, answer in {"right": right, "wrong": wrong, "copied": copied, "own": right}.items():
+    for student, answer in {"wrong": wrong, "copied": copied, "own": right}.items():
         submit(folder, solutions, student, answer)
         done = api.autograde(stem, student, create=True)
         assert done["success"], done["log"]

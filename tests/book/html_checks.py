@@ -8,7 +8,6 @@ from urllib.parse import unquote, urlsplit
 import policy
 from bs4 import BeautifulSoup, Tag
 from bs4.element import PreformattedString
-from notebook_checks import alt_text_is_real
 
 REMOTE = re.compile(r"^(?:https?:)?//", re.IGNORECASE)
 
@@ -18,7 +17,7 @@ def pages(folder):
 
 
 def soup(path):
-    return BeautifulSoup(Path(path).read_text(encoding="utf-8"), "html.parser")
+    return BeautifulSoup(Path(path).read_text(encoding="utf-8"), "lxml")
 
 
 def problems(folder):
@@ -55,6 +54,14 @@ def dead_links(links, anchors):
             if unquote(parts.fragment) not in anchors[target]:
                 found.add(f"{name}: {address}: no such anchor")
     return sorted(found)
+
+
+def alt_text_is_real(text):
+    """Whether an alternative text says something: words, not a file name."""
+    text = (text or "").strip()
+    if len(text) < 20 or len(text.split()) < 4:
+        return False
+    return re.search(r"\.(png|svg|jpe?g|gif)\b", text, re.IGNORECASE) is None
 
 
 def image_problems(path, name, article):

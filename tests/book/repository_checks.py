@@ -1,11 +1,10 @@
 """The repository's address agrees everywhere, and files speak of the project alone."""
 
-import json
 import re
 from pathlib import Path
 
 from bootstrap_cell import bootstrap_source, distribution, repository
-from notebook_tools import exercises, is_bootstrap, notebooks, source
+from notebook_tools import code_cells, exercises, is_bootstrap, notebooks, read, source
 from set_repository import text_files
 
 # With brackets, so that this file does not contain what it looks for.
@@ -30,14 +29,9 @@ def address_problems(root):
         if expected not in (root / file).read_text(encoding="utf-8"):
             problems.append(f"{file}: {expected} is missing")
     for path in [*notebooks(root), *exercises(root)]:
-        cells = [
-            cell
-            for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
-            if cell["cell_type"] == "code"
-        ]
-        first = next((cell for cell in cells if is_bootstrap(cell)), None)
-        if first is None or source(first).rstrip() != bootstrap_source(root):
-            problems.append(f"{path.name}: the bootstrap cell does not install from {url}")
+        first, *others = code_cells(read(path))
+        if source(first).rstrip() != bootstrap_source(root) or any(map(is_bootstrap, others)):
+            problems.append(f"{path.name}: the first code cell, and no other, must be what python -m tools first-cell prints")
     repository_name = url.rsplit("/", 1)[1]
     same_name = re.compile(rf"https://github\.com/[\w-]+/{re.escape(repository_name)}(?![\w-])")
     installed = re.compile(rf"{re.escape(name)}(?:\[\w+\])?\s*@\s*git\+(https://[\w./-]+?)@")

@@ -56,6 +56,7 @@ def circumstances(remote, home, **extra):
         "PIP_FIND_LINKS": str(WHEELHOUSE),
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_COMPILE": "1",  # most of what is installed is never imported here
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.file://{remote}.insteadOf",

@@ -12,8 +12,6 @@ import math
 import re
 from pathlib import Path
 
-import live_pages
-import notebook_tools as tools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,21 +56,6 @@ ASK = """async (cases) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def page(chromium, tmp_path_factory):
-    """The form and the scripts of the page, and nothing else."""
-    live = tools.ROOT / "book" / "_live"
-    watch = '<script>window.thrown = []; addEventListener("error", (event) => window.thrown.push(event.message));</script>'
-    scripts = "".join(f'<script src="{(live / name).as_uri()}"></script>' for name in live_pages.FORMS["calculator"])
-    form = (live / "calculator.html").read_text(encoding="utf-8")
-    file = tmp_path_factory.mktemp("calculator") / "page.html"
-    file.write_text(f'<!doctype html><meta charset="utf-8">{watch}\n{form}{scripts}', encoding="utf-8")
-    page = chromium.new_page()
-    page.goto(file.as_uri())
-    yield page
-    page.close()
-
-
 # --- cases -------------------------------------------------------------------------------------------------
 
 
@@ -109,8 +92,8 @@ def cases(draw):
 
 @hostile(60)
 @given(case=cases())
-def test_any_input_is_answered_or_explained(page, case):
-    [seen] = page.evaluate(ASK, [case[0]])
+def test_any_input_is_answered_or_explained(form, case):
+    [seen] = form.evaluate(ASK, [case[0]])
     assert judged(*case, seen) is None
 
 

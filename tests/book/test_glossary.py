@@ -21,7 +21,7 @@ def glossary_links(folder):
     """{chapter: [(anchor, title)] of its links to the glossary, in order}."""
     found = {}
     for path in sorted((folder / "notebooks").glob("*.html")):
-        links = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser", parse_only=SoupStrainer("a"))
+        links = BeautifulSoup(path.read_text(encoding="utf-8"), "lxml", parse_only=SoupStrainer("a"))
         links = links.select("a[href*='glossary.html#term-']")
         found[path.stem] = [(link["href"].partition("#")[2], link.get("title")) for link in links]
     return found
@@ -32,10 +32,7 @@ def glossary_problems(terms, links):
     for chapter, anchors in links.items():
         if not anchors:
             problems.append(f"{chapter} links no term of the glossary")
-        problems += [f"{chapter}: no term {anchor}" for anchor in anchors if anchor not in terms]
-        problems += [
-            f"{chapter}: {anchor} is linked twice" for anchor, n in Counter(anchors).items() if n > 1
-        ]
+        problems += [f"{chapter}: {anchor} is linked twice" for anchor, n in Counter(anchors).items() if n > 1]
     used = {anchor for anchors in links.values() for anchor in anchors}
     problems += [f"no chapter links the term {term}" for anchor, term in terms.items() if anchor not in used]
     return problems

@@ -1,5 +1,6 @@
 """The figures of lessons that readers can move, in a browser, against the library."""
 
+import functools
 import math
 import re
 from itertools import product
@@ -121,15 +122,21 @@ def tuples(size):
     return counts @ MODES, np.exp(orders + pairs - size * math.log(3))
 
 
-def clouds(size):
-    """Outputs slice by slice along the axis that the page integrates in closed form, and the other way round."""
-    means, weights = tuples(size)
+@functools.cache
+def slices():
+    """Slices along the axis that the page integrates in closed form, their width, and where in each the loss is 1."""
     v, step = np.linspace(-14, 16, 961, retstep=True)
 
     def log_ratio(u, v):
         return special.logsumexp(np.multiply.outer(u, MODES[:, 0]) + np.multiply.outer(v, MODES[:, 1]) - np.sum(MODES**2, axis=1) / 2, axis=-1) - math.log(3)
 
-    edge = np.array([optimize.brentq(lambda u, at=at: log_ratio(u, at) - 1, -2000, 2000) for at in v])
+    return v, step, np.array([optimize.brentq(lambda u, at=at: log_ratio(u, at) - 1, -2000, 2000) for at in v])
+
+
+def clouds(size):
+    """Outputs slice by slice, and the other way round."""
+    means, weights = tuples(size)
+    v, step, edge = slices()
     lands = (stats.norm.pdf(v - means[:, 1:]) * special.ndtr(means[:, :1] - edge) * step).sum(axis=1)
     terms = np.exp(np.multiply.outer(v, MODES[:, 1]) - MODES[:, 1] ** 2 / 2) / 3 * special.ndtr(MODES[:, 0] - edge[:, None])
     delta = np.sum(stats.norm.pdf(v) * (terms.sum(axis=1) - math.e * special.ndtr(-edge))) * step
@@ -181,11 +188,14 @@ MOVING = {
     "fig-16-two-batches": ("16_optimizing_the_encoder", encoder_of_two, [(8, 0.35), (0.25, 0.7), (1, 0.1), (16, 0.3)]),
     "fig-17-noise": ("17_training", training, list(product((0.5, 1, 2, 4, 8), (1, 64, 256)))),
 }
+# The values of a slider ascend. Each position draws anew, so that it is searched by halves.
 SET = """([figure, values]) => [...document.querySelectorAll(`#${figure} .moving input`)].forEach((input, place) => {
-  for (let at = 0; at <= Number(input.max); at++) {
-    input.value = at;
+  for (let low = 0, high = Number(input.max); low <= high;) {
+    input.value = (low + high) >> 1;
     input.dispatchEvent(new Event("input", {bubbles: true}));
-    if (Number(input.getAttribute("aria-valuetext").split("= ")[1]) === values[place]) return;
+    const missing = values[place] - Number(input.getAttribute("aria-valuetext").split("= ")[1]);
+    if (missing === 0) return;
+    if (missing > 0) low = Number(input.value) + 1; else high = Number(input.value) - 1;
   }
   throw new Error(`no position ${values[place]}`);
 })"""
@@ -213,6 +223,7 @@ def test_a_figure_moves(page, address, figure):
     """By keyboard and to several positions, where its numbers are the library's; and back to the stored picture."""
     chapter, expected, positions = MOVING[figure]
     checks.open_page(page, f"{address}/notebooks/{chapter}.html")
+    checks.take_formulas_away(page)
     where, says = page.locator(f"#{figure}"), page.locator(f"#{figure} [role=status]")
     image, drawing = where.locator(":scope > img"), where.locator(":scope > svg")
     first = says.inner_text()

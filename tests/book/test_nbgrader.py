@@ -35,7 +35,7 @@ def test_points(graded):
     full = {exercise.identifier: exercise.rules["points"] for exercise in exercises}
     points = graded[1]
     assert functions and functions < set(full)
-    assert points["right"] == points["own"] == {name: [value, value] for name, value in full.items()}
+    assert points["own"] == {name: [value, value] for name, value in full.items()}
     assert points["wrong"] == {name: [0, value] for name, value in full.items()}
     assert points["copied"] == {name: [0 if name in functions else value, value] for name, value in full.items()}
 

@@ -146,6 +146,6 @@ def test_a_deck_has_no_serious_finding(address, chromium, stem):
     page.evaluate("() => MathJax.startup.promise")
     for key in ("Home", "ArrowRight", "End"):
         page.keyboard.press(key)
-        assert accessibility.axe_problems(page) == []
+        assert accessibility.axe_problems(page) + accessibility.colour_problems(page) == []
     assert refused == []
     page.close()

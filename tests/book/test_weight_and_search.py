@@ -1,4 +1,4 @@
-"""No page loads more than 3 MB, and the search finds every theorem, symbol and function."""
+"""The front page is light, and the search finds every theorem, symbol and function."""
 
 import gzip
 import re
@@ -7,12 +7,10 @@ import browser_checks as checks
 import index_checks
 import notebook_tools as tools
 import pytest
-from test_build import page_names
 
 import dplib
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
-MOST = 3e6  # bytes, as they lie in the files: no server has compressed them
 LETTERS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "varepsilon": "ε", "eta": "η", "theta": "θ",
     "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "chi": "χ", "psi": "ψ",
@@ -26,44 +24,17 @@ def plain(text):
     return re.findall(r"[^\W\d_]{3,}", re.sub(r"[`*\[\]]", " ", text))
 
 
-# --- weight -----------------------------------------------------------------------------------------
-
-
-def loaded(chromium, url):
-    """The files that a first visit loads when the reader scrolls to the end."""
-    context = chromium.new_context(viewport=checks.DESKTOP)
-    bodies = {}
-    page = context.new_page()
-    page.on("response", lambda response: bodies.update({response.url: response.body() if response.ok else b""}))
-    checks.open_page(page, url)
-    page.evaluate("() => { document.documentElement.style.scrollBehavior = 'auto'; window.scrollTo(0, 1e6) }")
-    page.wait_for_load_state("networkidle")
-    context.close()
-    return bodies.values()
-
-
-def heaviest(html, count=4):
-    """The pages whose own file is the largest, and those with the most images."""
-    size = {name: (html / name).stat().st_size for name in page_names()}
-    images = {name: (html / name).read_text(encoding="utf-8").count("<img ") for name in page_names()}
-    ordered = [sorted(found, key=found.get, reverse=True)[:count] for found in (size, images)]
-    return list(dict.fromkeys([*ordered[0], *ordered[1], "book/intro.html"]))
-
-
-def test_no_page_loads_more_than_three_megabytes(html, chromium, address):
-    sizes = {name: sum(map(len, loaded(chromium, f"{address}/{name}"))) for name in heaviest(html)}
-    assert min(sizes.values()) > 1e5, sizes  # the measurement sees scripts and styles
-    heavy = [f"{name}: {size / 1e6:.2f} MB" for name, size in sizes.items() if size > MOST]
-    assert not heavy, "\n".join(heavy)
+# --- front page -----------------------------------------------------------------------------------------
 
 
 def test_front_page(html, chromium, address):
     """One screen holds a number, its scheme and three doors; four screens hold all; it is light."""
-    bodies = loaded(chromium, f"{address}/book/intro.html")
-    assert 2e5 < sum(min(len(body), len(gzip.compress(body))) for body in bodies) < 6e5
     page = chromium.new_page(viewport={"width": 1280, "height": 800})
-    watch = checks.Watch(page, address)
+    watch, bodies = checks.Watch(page, address), {}
+    page.on("response", lambda response: bodies.update({response.url: response.body() if response.ok else b""}))
     checks.open_page(page, f"{address}/book/intro.html")
+    checks.load_images(page)
+    assert 2e5 < sum(min(len(body), len(gzip.compress(body))) for body in bodies.values()) < 6e5
     for door in page.locator(".doors .sd-card").all():
         box = door.bounding_box()
         assert box["y"] + box["height"] < 800
