@@ -103,7 +103,7 @@ DANGEROUS = [
     Mutant("contour: upper end below the value", "accounting/contour", "_Integral.log_bounds", {"BinOp Add#5": "value - error"}, ("test_contour.py",)),
     Mutant("contour: aliases added to the lower end", "accounting/contour", "_Integral.log_bounds", {"BinOp Sub#3": "_.left + _.right"}, ("test_contour.py", "test_accounting.py", *_AGREE)),
     Mutant("contour: rounding dropped", "accounting/contour", "_Integral._bound", {"BinOp Add#4": "self.e2"}, ("test_contour.py",)),
-    Mutant("contour: tail of the frequencies dropped", "accounting/contour", "_Integral._frequency_tail", {"BinOp Div#6": "0.0"}, _of("test_contour.py", "test_the_bound_on_high_frequencies_covers_them")),
+    Mutant("contour: tail of the frequencies dropped", "accounting/contour", "_Integral._tail_by", {"BinOp Div#6": "0.0"}, _of("test_contour.py", "test_the_bound_on_high_frequencies_covers_them")),
     Mutant("contour: upper end not certified", "accounting/contour", "bracket_epsilon", {"Compare LtE#1": "True"}, _ENDS),
     Mutant("contour: certified by the lower bound", "accounting/contour", "bracket_epsilon", {"Constant 2#1": "0"}, _ENDS),
     # Mixtures on both sides.
@@ -132,8 +132,8 @@ DANGEROUS = [
     Mutant("miss: a Gaussian by the digits of delta", "gaussian", "epsilon", {"Compare Gt": "False"}, _NEAR_ONE),
     Mutant("miss: a Gaussian without its second term", "gaussian", "_log_miss", {"Call logaddexp": "_.args[0]"}, _NEAR_ONE),
     Mutant("miss: sign of the kernel forgotten", "accounting/contour", "_Integral._sum_frequencies", {"Call copysign": "_.args[0]"}, _MISS),
-    Mutant("miss: target a thousandth off", "accounting/contour", "side_epsilon", {"UnaryOp USub#2": "1e-3 - _.operand"}, _MISS),
-    Mutant("miss: delta from the other end", "accounting/contour", "side_log_delta", {"UnaryOp USub#1": "1.001 * _"}, _MISS),
+    Mutant("miss: target a thousandth off", "accounting/contour", "side_epsilon", {"UnaryOp USub#3": "1e-3 - _.operand"}, _MISS),
+    Mutant("miss: delta from the other end", "accounting/contour", "_log_delta_at", {"UnaryOp USub#1": "1.001 * _"}, _MISS),
     Mutant("miss: mass of half a line from its left edge", "accounting/wide", "_logarithms", {"BinOp Sub#1": "edges[:-1] - least"}, ("test_wide.py",)),
     # The lattice.
     Mutant("lattice: losses cut that reach epsilon", "accounting/lattice_losses", "Losses.__init__", {"BinOp Mult#2": "-0.9 * _.right"}, ("test_lattice.py", "test_accounting.py")),
