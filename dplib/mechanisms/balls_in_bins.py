@@ -187,13 +187,16 @@ class BallsInBins:
         again with another seed or with more samples is to search twice, and each search has to get its part of delta.
         """
         ask = _Request(direction, "certificate", seed, samples, failure_probability)
-        return _smallest_certified(self, check.epsilon(epsilon), check.delta(delta), ask)
+        epsilon, delta = check.epsilon(epsilon), check.delta(delta)
+        sampling = ask.sampling(ask.failure_for(delta))
+        noise, certificate = certified.smallest_noise(gram_upper(*self._scheme), epsilon, delta, ask.side, **sampling)
+        return dataclasses.replace(self, noise_multiplier=UpperEnd(noise)), certificate
 
     def _calibrated(self, epsilon, delta, direction, method, **sampling):
         """What `calibrate` returns for this mechanism; sampling : the other arguments of `certified`."""
-        ask = _Request(direction, method, **sampling)
         if method == "certificate":
-            return _smallest_certified(self, epsilon, delta, ask)[0]
+            return self.certified(epsilon, delta, direction, **sampling)[0]
+        ask = _Request(direction, method, **sampling)
         if method != "estimate" and exact.kind(self._gram) is not None:
             noise = UpperEnd(exact.noise_multiplier(self._gram, epsilon, delta, ask.side))
         else:
@@ -230,14 +233,6 @@ def _naming_the_noise(mechanism):
             f"noise_multiplier must be larger for a certificate in double precision; got {mechanism.noise_multiplier!r} "
             f"(the largest mode has the norm {_longest(mechanism):.3g} in units of the noise)"
         ) from None
-
-
-def _smallest_certified(mechanism, epsilon, delta, ask):
-    """(the mechanism with the smallest noise that certifies the target, its Certificate)."""
-    noise, certificate = certified.smallest_noise(
-        gram_upper(*mechanism._scheme), epsilon, delta, ask.side, **ask.sampling(ask.failure_for(delta))
-    )
-    return dataclasses.replace(mechanism, noise_multiplier=UpperEnd(noise)), certificate
 
 
 class _Request(SamplingRequest):
