@@ -232,7 +232,8 @@ def public_functions():
     found = {}
     for module in public_modules()[1:]:
         owner = importlib.import_module(module)
-        for name, value in sorted(vars(owner).items()):
+        for name in sorted({*vars(owner), *getattr(owner, "__all__", ())}):
+            value = getattr(owner, name)
             home = getattr(value, "__module__", None) or ""
             face = module in ("dplib.mechanisms", "dplib.mixtures") and home.startswith(module)
             here = home == owner.__name__ or (face and name in owner.__all__)

@@ -33,18 +33,12 @@ def bar(work=None, description="", total=None):
     try:
         from tqdm import tqdm
     except ImportError:
-        return _Silent(work)
+        return _Silent() if work is None else work
     return tqdm(work, description, total, leave=False, disable=None, delay=2)
 
 
 class _Silent:
-    """The same interface, showing nothing."""
-
-    def __init__(self, work):
-        self._work = work
-
-    def __iter__(self):
-        return iter(self._work)
+    """The context manager, showing nothing."""
 
     def __enter__(self):
         return self
@@ -151,7 +145,7 @@ def _canonical(value):
     """A value as JSON keeps it without loss; arrays by a hash of shape and content."""
     if value is None or isinstance(value, (bool, str)):
         return value
-    if isinstance(value, (bool, np.bool_, int, np.integer)):
+    if isinstance(value, (np.bool_, int, np.integer)):
         return int(value)
     if isinstance(value, (float, np.floating)):
         return repr(float(value))  # 17 digits; also infinity, which JSON does not know

@@ -36,7 +36,6 @@ QUANTILE = 1.959963984540054  # of the normal law at CONFIDENCE
 FLOOR = 1e-300  # an estimate of delta below it is reported as this
 MOST_SAMPLES = 10**8
 TUPLES, FEWEST_TUPLES = 2**17, 1000  # of a certificate
-_SIDES = {"remove": 0, "add": 1}
 _PLAIN, _VERIFY = 1, 6  # streams of one seed
 _BLOCK_ENTRIES = 2**19  # normals in one block, 4 MiB
 
@@ -285,7 +284,7 @@ def _plain(gram, epsilon, side, samples, seed, stream):
         partial(_plain_block, gram, _factor(gram), epsilon, side, samples, size),
         blocks,
         seed=_seed(seed),
-        key=(stream, _SIDES[side]),
+        key=(stream, int(side == "add")),
         description=f"samples ({side})",
     )
     first, second = (math.fsum(column) for column in zip(*sums))

@@ -159,8 +159,13 @@ def _best_size(sizes, excess):
     best = min((3, 8, 12), key=cost)
     if cost(best) == math.inf:
         return sizes[0]
+    return sizes[downhill(cost, best, len(sizes))]
+
+
+def downhill(cost, best, count):
+    """From one of the places 0 .. count - 1 on to one where cost(place) falls to neither side; it is asked again and again."""
     while True:
-        better = min((i for i in (best - 1, best + 1) if 0 <= i < len(sizes)), key=cost)
+        better = min((place for place in (best - 1, best + 1) if 0 <= place < count), key=cost)
         if cost(better) >= cost(best):
-            return sizes[best]
+            return best
         best = better

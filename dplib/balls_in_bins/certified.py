@@ -16,13 +16,28 @@ from ..results import Certificate
 from . import certificate, importance_sampling
 
 METHOD = "tuples"
-_MARGINS = (1.0, 3.0, 10.0)  # of the candidates, in units of the doubt about the prediction
+MARGINS = (1.0, 3.0, 10.0)  # of the candidates, in units of the doubt about the prediction
 _START_ERROR = 3e-3  # relative, of the estimated delta at the start
 
 
 def certified_level(delta, failure_probability):
     """The level at which a search certifies to be (epsilon, delta)-DP: delta less the failures, rounded down [N-2.1s]."""
     return math.nextafter(delta - failure_probability, 0.0)
+
+
+def first_certified(places, certify, level, samples):
+    """The first of the places whose certified bound is at most `level`, and that bound; certify(place, number) -> bound.
+
+    The places are fixed before any is tried on fresh samples, and each has its part of the failure probability: one
+    that does not satisfy `level` is returned with at most the sum of these.
+    """
+    for number, place in enumerate(places):
+        upper = certify(place, number)
+        if upper <= level:
+            return place, upper
+    raise ValueError(
+        f"samples must be more to certify delta <= {level:.6g}: no candidate up to {places[-1]:.6g} passed; got {samples!r}"
+    )
 
 
 def smallest_noise(gram, epsilon, delta, side, *, samples, failure_probability, seed):
@@ -34,11 +49,9 @@ def smallest_noise(gram, epsilon, delta, side, *, samples, failure_probability, 
     start, _ = importance_sampling.solve_scale(gram, epsilon, delta, side, seed=seed)
     found = importance_sampling.estimate(gram / start**2, epsilon, side, seed=seed, relative_error=_START_ERROR)
 
-    def candidate(fall):
-        noise = start * math.exp(fall / -found.d_log_sigma)
-        return noise, gram / noise**2, epsilon
-
-    noise, upper = _first_certified(candidate, found, delta, side, samples, failure_probability, seed)
+    at = lambda fall: start * math.exp(fall / -found.d_log_sigma)
+    problem = lambda noise: (gram / noise**2, epsilon)
+    noise, upper = _certified(at, problem, found, delta, side, samples, failure_probability, seed)
     return float(noise), Certificate(upper, failure_probability, samples, METHOD)
 
 
@@ -51,38 +64,28 @@ def smallest_epsilon(gram, delta, side, *, samples, failure_probability, seed) -
     start, _ = importance_sampling.solve_epsilon(gram, delta, side, seed=seed)
     found = importance_sampling.estimate(gram, start, side, seed=seed, relative_error=_START_ERROR)
 
-    def candidate(fall):
-        epsilon = start + fall / -found.d_epsilon
-        return max(epsilon, 0.0), gram, max(epsilon, 0.0)
-
-    epsilon, _ = _first_certified(candidate, found, delta, side, samples, failure_probability, seed)
+    at = lambda fall: max(start + fall / -found.d_epsilon, 0.0)
+    epsilon, _ = _certified(at, lambda epsilon: (gram, epsilon), found, delta, side, samples, failure_probability, seed)
     return Certificate(epsilon, failure_probability, samples, METHOD)
 
 
-def _first_certified(candidate, found, delta, side, samples, failure_probability, seed):
+def _certified(at, problem, found, delta, side, samples, failure_probability, seed):
     """The first candidate that passes: (what was looked for, the certified upper bound on delta there).
 
-    candidate(fall) : (what is looked for, gram, epsilon) where log delta is less by `fall`, about, than at the start.
+    at(fall) : what is looked for, where log delta is less by `fall`, about, than at the start. problem : of that, (gram, epsilon).
     found : the line estimate at the start.
-
-    The candidates are fixed before any is tried on fresh samples, and each has its part of the failure probability: one
-    that does not satisfy `delta` is returned with probability at most failure_probability.
     """
-    share = failure_probability / len(_MARGINS)
-    _, gram, epsilon = candidate(0.0)
-    plan = certificate.prepare(gram, epsilon, side, samples, share, seed)
+    share = failure_probability / len(MARGINS)
+    plan = certificate.prepare(*problem(at(0.0)), side, samples, share, seed)
     excess = certificate.overshoot(plan, samples, share)
     spread = float(plan.pilot.std()) / math.sqrt(samples) / float(plan.pilot.mean())
     doubt = math.hypot(spread, found.relative_error)
     size = getattr(plan.sampler, "size", None)  # a problem so close by would get the same
-    for attempt, margin in enumerate(_MARGINS):
-        # By so much delta has to fall from the start.
-        fall = math.log(excess * (1 + margin * doubt)) + found.log_value - math.log(delta)
-        place, gram, epsilon = candidate(fall)
-        plan = certificate.prepare(gram, epsilon, side, samples, share, seed, size)
-        upper = certificate.run(plan, samples, share, seed, (attempt, int(side == "add")))
-        if upper <= delta:
-            return place, upper
-    raise ValueError(
-        f"samples must be more to certify delta <= {delta:.6g}: no candidate up to {place:.6g} passed; got {samples!r}"
-    )
+    # By so much delta has to fall from the start.
+    falls = [math.log(excess * (1 + margin * doubt)) + found.log_value - math.log(delta) for margin in MARGINS]
+
+    def certify(place, number):
+        plan = certificate.prepare(*problem(place), side, samples, share, seed, size)
+        return certificate.run(plan, samples, share, seed, (number, int(side == "add")))
+
+    return first_certified([at(fall) for fall in falls], certify, delta, samples)

@@ -85,21 +85,21 @@ def loss_beyond(beta, shares, excess, distance):
     return result
 
 
-def nodes(uniform, crossed, centre, near, reach, smooth=False, count=NODES):
+def nodes(uniform, crossed, centre, near, reach, smooth=False):
     """Places beyond the crossing, and weights for sums of exp(-t^2/2) / sqrt(2 pi) * integrand there.
 
-    uniform : one number in (0, 1) for each line; it shifts a grid of `count` points, so that the sum is
+    uniform : one number in (0, 1) for each line; it shifts a grid of NODES points, so that the sum is
         unbiased, and exact up to a small remainder for smooth integrands.
     crossed, centre : the crossing t, and where on the line a normal law samples.
     near, reach : near the crossing the integrand times the normal density is taken to be like
         exp(-s^2/2) (exp(-near s) - exp(-(near + reach) s)), s = distance; any values are unbiased.
 
-    Returns (distances, log weights), both of shape (count, lines); a weight includes the normal density
+    Returns (distances, log weights), both of shape (NODES, lines); a weight includes the normal density
     around the centre at its place t = crossed + distance. Where the crossing is far below the
     centre the places are those of the normal law, cut off at the crossing; with `smooth` they are not, so
     that everything depends smoothly on the crossing.
     """
-    p = np.clip((np.arange(count)[:, None] + uniform) / count, 1e-15, 1 - 1e-15)
+    p = np.clip((np.arange(NODES)[:, None] + uniform) / NODES, 1e-15, 1 - 1e-15)
     if not smooth:
         near = np.maximum(near, _INSIDE)
     first = _mean_distance(near)
@@ -108,14 +108,14 @@ def nodes(uniform, crossed, centre, near, reach, smooth=False, count=NODES):
     log_rest = np.log1p(-q)
     distances = -scale * log_rest
     # The density of a distance is SHAPE p^(1/3) (1 - q) / scale.
-    log_weights = np.log(scale / (_SHAPE * count)) - np.log(p) * (1 - 1 / _SHAPE) - log_rest
+    log_weights = np.log(scale / (_SHAPE * NODES)) - np.log(p) * (1 - 1 / _SHAPE) - log_rest
     log_weights -= (crossed + distances - centre) ** 2 / 2 + LOG_SQRT_2PI
     inside = crossed - centre < _INSIDE
     if np.any(inside) and not smooth:
         low = (crossed - centre)[inside]
         mass = special.ndtr(-low)
         distances[:, inside] = np.maximum(-special.ndtri(p[:, inside] * mass) - low, 0.0)
-        log_weights[:, inside] = np.log(mass / count)
+        log_weights[:, inside] = np.log(mass / NODES)
     return distances, log_weights
 
 

@@ -16,7 +16,7 @@ from .._base import random_blocks
 from .._base.lazy_scipy import optimize
 from ..results import Certificate, Estimate, UpperBound
 from . import CONFIDENCE, FLOOR, QUANTILE, certificate, tuple_sampler
-from .certified import certified_level
+from .certified import MARGINS, certified_level, first_certified
 from .lognormal_sum import log_ceiling
 from .pattern_sampler import HalfSpaceSampler, TupleSampler, log_payoff
 from .pattern_values import values
@@ -28,7 +28,6 @@ _SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
 _WORST = 30.0  # a sampler whose bound has a larger logarithm is not tried
 _STREAM, _PILOT, _FINAL, _SEARCH = 18, 1, 2, 3  # names of the random streams
 _MOST_BLOCKS, _MOST_ENTRIES = 16, 2**25  # of an estimate that chooses its number of samples
-_MARGINS = (1.0, 3.0, 10.0)  # of the candidates of a search, in units of the doubt about the prediction
 _PASSES, _NEAR = 4, 0.02  # of a search for epsilon, and when it ends: a relative change
 _STEP = 1e-4  # in epsilon, for the slope of log delta
 _LEAST_POSITIVE = 20  # samples above 0, below which a pilot says nothing
@@ -101,25 +100,21 @@ class Account:
         return certificate.Plan(sampler, sampler.rounded(drawn)), drawn
 
     def plan(self, epsilon, seed, cost):
-        """The `pilot` with the least cost(plan) near the order of the least bound."""
+        """The `pilot` with the least cost(plan) near the order of the least bound; for "add" the only one."""
+        if self.side == "add":
+            return self.pilot(1, epsilon, seed)
 
         @cache
         def attempt(place):
             size = _SIZES[place]
-            if self.side == "remove" and self.log_bound(size, epsilon) > _WORST:
+            if self.log_bound(size, epsilon) > _WORST:
                 return math.inf, None
             found = self.pilot(size, epsilon, seed)
             positive = np.count_nonzero(found[0].pilot) >= _LEAST_POSITIVE
             return (cost(found[0]) if positive else math.inf), found
 
-        best = 0 if self.side == "add" else self.order(lambda size: self.log_bound(size, epsilon))
-        while self.side == "remove":
-            near = [place for place in (best - 1, best + 1) if 0 <= place < len(_SIZES)]
-            better = min(near, key=lambda place: attempt(place)[0])
-            if attempt(better)[0] >= attempt(best)[0]:
-                break
-            best = better
-        return attempt(best)[1]
+        start = self.order(lambda size: self.log_bound(size, epsilon))
+        return attempt(certificate.downhill(lambda place: attempt(place)[0], start, len(_SIZES)))[1]
 
     # --- estimates --------------------------------------------------------------------------------------------
 
@@ -228,20 +223,19 @@ def certify_epsilon(account, delta, samples, failure_probability, seed):
     """The smallest of three candidates at which `delta` less the failure probability was certified [N-2.1s]."""
     if account.longest == 0:
         return Certificate(0.0, failure_probability, samples, METHOD)
-    level, share = certified_level(delta, failure_probability), failure_probability / len(_MARGINS)
+    level, share = certified_level(delta, failure_probability), failure_probability / len(MARGINS)
     start, error, slope, log_value = account.solve(level, seed)
     plan = _certified_plan(account, start, samples, share, seed)
     excess = _check(account, plan, samples, share)
     doubt = math.hypot(error * slope, math.sqrt(_relative_variance(plan) / samples))
-    for attempt, margin in enumerate(_MARGINS):
-        fall = math.log(excess * (1 + margin * doubt)) + log_value - math.log(level)
-        epsilon = max(0.0, start + fall / slope)
-        plan, _ = account.pilot(plan.sampler.size, epsilon, seed)
-        if certificate.run(plan, samples, share, seed, (_STREAM, 2 + attempt, int(account.side == "add"))) <= level:
-            return Certificate(epsilon, failure_probability, samples, METHOD)
-    raise ValueError(
-        f"samples must be more to certify delta <= {level:.6g}: no candidate up to {epsilon:.6g} passed; got {samples!r}"
-    )
+    falls = [math.log(excess * (1 + margin * doubt)) + log_value - math.log(level) for margin in MARGINS]
+
+    def certify(epsilon, number):
+        fresh, _ = account.pilot(plan.sampler.size, epsilon, seed)
+        return certificate.run(fresh, samples, share, seed, (_STREAM, 2 + number, int(account.side == "add")))
+
+    epsilon, _ = first_certified([max(0.0, start + fall / slope) for fall in falls], certify, level, samples)
+    return Certificate(epsilon, failure_probability, samples, METHOD)
 
 
 def _certified_plan(account, epsilon, samples, failure_probability, seed):

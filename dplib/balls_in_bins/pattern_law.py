@@ -22,6 +22,7 @@ import numpy as np
 
 from .._base import validate as check
 from .._base.lazy_scipy import linalg, special
+from ..batching.streams import cold_rates
 
 MOST_ROUNDS, MOST_ENTRIES = 2**16, 2**24
 _UNIT = 2.0**-53
@@ -49,12 +50,7 @@ class Patterns:
         """The probability of taking part in each round, shape (rounds,)."""
         if self.warm:
             return np.full(self.rounds, self.p / (1 + (self.b - 1) * self.p))
-        rates, paused = np.empty(self.rounds), 0.0
-        for i in range(self.rounds):
-            paused -= rates[i - self.b] if i >= self.b else 0.0
-            rates[i] = self.p * (1 - paused)
-            paused += rates[i]
-        return rates
+        return cold_rates(self.rounds, self.b, self.p)
 
     def together(self, lags):
         """The probability of taking part l rounds after a round in which the record took part, for l = 0 .. lags - 1."""

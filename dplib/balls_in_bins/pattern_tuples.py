@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._base.lazy_scipy import special
+from .._base.log_space import log_sum_exp
 from .pattern_pair import Pair
-from .pattern_values import Values, log_binomials, log_coins, log_sums, shares
+from .pattern_values import Values, log_binomials, log_coins
 
 _LARGEST_KEY = 2**62
 _ENTRIES = 2**18  # numbers in one table
@@ -21,7 +23,7 @@ def draw_counts(rng, pair: Pair, law: Values, draws: int):
     pad = b if patterns.warm else max(b, width)  # rounds before the first: of those who wait
     counts = np.zeros((rounds + pad, draws), np.int64)
     if patterns.warm and b > 1:
-        waiting = rng.multinomial(size, shares(law.first), size=draws)
+        waiting = rng.multinomial(size, special.softmax(law.first), size=draws)
         counts[pad - b + 1 : pad] = waiting[:, 1:].T  # eligible first in round j: round j - b
     paused = counts[pad - b + 1 : pad].sum(axis=0)
     log_rho = np.zeros(draws)
@@ -39,7 +41,7 @@ def draw_counts(rng, pair: Pair, law: Values, draws: int):
         eligible, past = size - paused[chosen], near[:, chosen]
         push = band.gram[1 : reach + 1, i] @ past + law.gains[i] if reach else np.full(len(chosen), law.gains[i])
         table = logs[eligible] + pairs * band.gram[0, i] + numbers * push[:, None]
-        total = log_sums(table)
+        total = log_sum_exp(table)
         allowed = law.steps[i] + law.slopes[i, 0] * paused[chosen]
         if reach:
             allowed = allowed + (law.slopes[i, 1 : reach + 1] - law.slopes[i, 0]) @ past
@@ -68,7 +70,8 @@ def _drawn_tuples(rng, pair, law, draws):
     (width, rounds), size = gram.shape, law.size
     numbers = np.arange(size + 1)[:, None]
     logs, pairs = log_coins(size, pair.patterns.p).T, numbers * (numbers - 1) / 2
-    free_at = rng.choice(len(law.first), p=shares(law.first), size=(size, draws))  # the next round in which a pattern may join
+    # The next round in which a pattern may join.
+    free_at = rng.choice(len(law.first), p=special.softmax(law.first), size=(size, draws))
     pushes = np.zeros((width, size, draws))  # at i modulo w: what the earlier rounds of a pattern add to a push in round i
     counts = np.zeros((rounds, draws), np.int64)
     log_rho = np.zeros(draws)

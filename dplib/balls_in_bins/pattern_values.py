@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._base.lazy_scipy import special
+from .._base.log_space import log_sum_exp
 from .pattern_pair import Pair
 
 _MARGIN = 1e-12  # by which a value function is raised in every round
@@ -77,7 +78,7 @@ def values(pair: Pair, size: int) -> Values:
     if patterns.warm:
         # Eligible first in round j: as if it had taken part in round j - b.
         first[1:] += ahead[b - 1 : 0 : -1]
-    start = float(log_sums(first[None])[0])
+    start = float(log_sum_exp(first[None])[0])
     total = math.fsum(steps) + size * start + 1e-12 * (1 + size * abs(start))
     return Values(size, gains, steps, slopes, first - start, total)
 
@@ -106,11 +107,11 @@ def _least(base, numbers, near, far):
 
     base : shape (M, n), log weights with M of the past paused and n joining. near : shape (lags, M), pushes. far : the largest far push.
     """
-    table = log_sums(base + near[:, :, None] * numbers)
+    table = log_sum_exp(base + near[:, :, None] * numbers)
     step = table[0, 0] + _MARGIN
     rise = 0.0
     if far > 0:
-        above = log_sums(base + (near + far)[:, :, None] * numbers)
+        above = log_sum_exp(base + (near + far)[:, :, None] * numbers)
         rise = max(above[0, 0] - step, 0.0) / far * (1 + _MARGIN)
         table = np.maximum(table, above - rise * far)
     return step, ((table[:, 1:] - step) / numbers[1:]).max(axis=1), rise
@@ -129,15 +130,3 @@ def log_binomials(size, p):
     """log Pr[Binomial(e, p) = n] for e, n = 0 .. size: shape (size + 1, size + 1)."""
     e, n = np.arange(size + 1.0)[:, None], np.arange(size + 1.0)
     return log_coins(size, p) + special.gammaln(e + 1) - special.gammaln(n + 1) - special.gammaln(np.maximum(e - n, 0.0) + 1)
-
-
-def log_sums(table):
-    """log sum exp over the last axis, at least one term of which is finite."""
-    top = table.max(axis=-1)
-    return top + np.log(np.exp(table - top[..., None]).sum(axis=-1))
-
-
-def shares(logs):
-    """Probabilities in proportion to exponentials."""
-    weights = np.exp(logs)
-    return weights / weights.sum()

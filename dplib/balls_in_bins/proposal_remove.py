@@ -21,6 +21,7 @@ import math
 
 import numpy as np
 
+from .._base.lazy_scipy import special
 from .._base.log_space import log_sum_exp
 from . import saddles
 from .line_integral import LOWEST, crossing, loss_beyond
@@ -197,9 +198,7 @@ def cluster_profile(gram, theta):
     if theta == np.inf:
         profile = np.eye(b)
     else:
-        profile = theta * gram / np.mean(gram.diagonal())
-        profile = np.exp(profile - profile.max(axis=1, keepdims=True))
-        profile /= profile.sum(axis=1, keepdims=True)
+        profile = special.softmax(theta * gram / np.mean(gram.diagonal()), axis=1)
     # Neighbours with wide profiles are alike: eight to a width are enough.
     width = 1 / np.max(np.sum(profile**2, axis=1))
     count = min(b, math.ceil(8 * b / width)) if theta else 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._base.lazy_scipy import special
 from .line_integral import LOWEST, crossing
 
 _SETTLING = 12  # steps of the fixed point, whose error falls by about 0.6 in each
@@ -27,9 +28,8 @@ def settled(gram, level, count):
     """Weights of the bins at fixed points, from `count` clusters and as many single bins: (2 count, b)."""
     b = len(gram)
     middles = np.unique(np.round(np.linspace(0, b - 1, count)).astype(int))
-    wide = _START * gram[middles] / np.mean(gram.diagonal())
-    wide = np.exp(wide - wide.max(axis=1, keepdims=True))
-    profile = np.concatenate([wide / wide.sum(axis=1, keepdims=True), np.eye(b)[middles]])
+    wide = special.softmax(_START * gram[middles] / np.mean(gram.diagonal()), axis=1)
+    profile = np.concatenate([wide, np.eye(b)[middles]])
     rest = np.broadcast_to(-gram.diagonal() / 2, profile.shape)
     for _ in range(_SETTLING):
         _, profile, _, _ = crossing(rest, profile @ gram, level, np.inf, LOWEST)

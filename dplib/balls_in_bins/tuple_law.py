@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._base.lazy_scipy import optimize
+from .._base.log_space import log_sum_exp
 
 # Levels offered to the programme, in units of k. It keeps the few that it needs.
 _LEVELS = (0.0, 0.2, 0.3, 0.4, 0.45, 0.5, 0.525, 0.55, 0.575, 0.6, 0.65, 0.7, 0.85, 1.0)
@@ -93,8 +94,7 @@ def fit(shares, size):
     exponents = levels[:, None, None] * gram - gram.diagonal() / 2
     top = exponents.max(axis=2, keepdims=True)
     log_means = np.log(np.exp(exponents - top).mean(axis=2)) + top[:, :, 0]
-    peak = size * log_means.max(axis=1)
-    log_totals = np.log(np.exp(size * log_means - peak[:, None]).sum(axis=1)) + peak
+    log_totals = log_sum_exp(size * log_means)
 
     groups = _groups(size, bins)
     clusters = np.array([_log_clusters(shares, size, most, levels) for _, most in groups])

@@ -87,7 +87,6 @@ class RemoveSampler:
     missed: float  # total variation between the drawn tuples and their law
     peak: float = 1.0  # the largest average of a payoff over a line, in units of the largest payoff
     common: np.ndarray | None = None  # of the modes, for the direction of all lines; None: that of each tuple
-    step: float = _STEP
 
     @property
     def size(self):
@@ -159,23 +158,23 @@ class RemoveSampler:
 
     def _line(self, base, slopes, offsets, logs):
         """sum_i step phi(t_i) payoff(t_i) over the lattice t_i = step (i + offset) inside the reach."""
-        half = round(_REACH / self.step)
-        first = self.step * (offsets - half)
+        half = round(_REACH / _STEP)
+        first = _STEP * (offsets - half)
         top = (base + _REACH * slopes).max(axis=1)
         values = np.exp(base + first[:, None] * slopes - top[:, None])
-        ratio = np.exp(self.step * slopes)
+        ratio = np.exp(_STEP * slopes)
         means = np.empty((len(base), 2 * half))
         average = np.full(base.shape[1], 1 / base.shape[1])
         for i in range(2 * half):
             means[:, i] = values @ average
             values *= ratio
-        points = first[:, None] + self.step * np.arange(2 * half)
+        points = first[:, None] + _STEP * np.arange(2 * half)
         log_w = np.log(means) + top[:, None]
         below = self.epsilon - self.slack - log_w
         paying = np.nonzero(below < 0)
         log_w, below, points = log_w[paying], below[paying], points[paying]
         terms = np.exp((1 - self.law.size) * log_w + logs[paying[0]] - points**2 / 2) * -np.expm1(below)
-        return np.bincount(paying[0], terms, len(base)) * (self.step / math.sqrt(2 * math.pi))
+        return np.bincount(paying[0], terms, len(base)) * (_STEP / math.sqrt(2 * math.pi))
 
 
 class PlainSampler(RemoveSampler):

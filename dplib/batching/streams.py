@@ -216,6 +216,16 @@ def next_turns(rng, count, t, rounds, b, p):
     return t + b + _misses(rng, count, rounds, p)
 
 
+def cold_rates(rounds, b, p):
+    """The probability of taking part in each round, shape (rounds,), where all records are eligible in the first."""
+    rates, paused = np.empty(rounds), 0.0
+    for i in range(rounds):
+        paused -= rates[i - b] if i >= b else 0.0
+        rates[i] = p * (1 - paused)
+        paused += rates[i]
+    return rates
+
+
 def _misses(rng, count, rounds, p):
     """Tails before the first head, shape (count,), cut off at `rounds`."""
     if p == 0:
@@ -235,13 +245,7 @@ class MinSeparation(Batches):
         if not self.warm_start:
             # The first rounds one by one; beyond them the mean is that of the long run.
             few = min(self.rounds, _COLD_ROUNDS)
-            rates = np.empty(few)
-            busy = 0.0
-            for t in range(few):
-                busy -= rates[t - b] if t >= b else 0.0
-                rates[t] = p * (1 - busy)
-                busy += rates[t]
-            rate = (float(rates.sum()) + (self.rounds - few) * rate) / self.rounds
+            rate = (float(cold_rates(few, b, p).sum()) + (self.rounds - few) * rate) / self.rounds
         object.__setattr__(self, "expected_size", self.records * rate)
         object.__setattr__(self, "_state", (None, None, None))
 

@@ -19,6 +19,7 @@ from .. import accounting, mixtures
 from .._base import validate as check
 from ..accounting import renyi
 from ..mechanisms import allocation_blocks
+from ..mechanisms.composed import both_ends
 from ..mixtures import Mixture
 from ..results import Bracket, NoBracketError, UpperBound
 from . import curves
@@ -195,11 +196,9 @@ class Account:
         if not pairs:
             return Bracket(0.0, 0.0, "closed form")
         if len(pairs) <= _MOST_PAIRS:
-            found = ask(self._parts(pairs, up=True), target)
-            if not any(kind == "allocation" for kind, *_ in pairs):
-                return found
-            lower = ask(self._parts(pairs, up=False), target).lower
-            return Bracket(min(lower, found.upper), found.upper, found.method)
+            above = self._parts(pairs, up=True)
+            below = self._parts(pairs, up=False) if any(kind == "allocation" for kind, *_ in pairs) else above
+            return both_ends(ask, above, below, target)
         often = sum(count * _participation(item) for item, count in pairs.items()) * self.group_size
         few = _FEWEST if self._in_pieces(pairs) else _FEW
         tries: list[tuple[int, dict]] = [(few, {"tolerance": 0.01})]
@@ -208,13 +207,13 @@ class Account:
         for cells, options in tries:
             parts = [self._parts(merged(pairs, cells, up), up) for up in (True, False)]
             try:
-                upper, lower = (ask(part, target, **options) for part in parts)
+                found = both_ends(ask, *parts, target, **options)
             except NoBracketError:
                 if cells == few:
                     raise
                 continue
             break
-        return Bracket(min(lower.lower, upper.upper), upper.upper, f"{upper.method} of merged pairs")
+        return Bracket(found.lower, found.upper, f"{found.method} of merged pairs")
 
 
 def together(counts: dict[float, int]) -> float:
@@ -226,12 +225,6 @@ def together(counts: dict[float, int]) -> float:
     if list(counts.values()) == [1]:
         return next(iter(counts))
     return 1 / math.sqrt(math.fsum(count / noise / noise for noise, count in counts.items()))
-
-
-def law_of(pair: Mixture) -> tuple[list[float], list[float]]:
-    """(sensitivities, probabilities) of a pair, whose probabilities add up to 1 as they do where an event is read."""
-    total = math.fsum(pair.probabilities)
-    return pair.sensitivities.tolist(), (pair.probabilities / total).tolist()
 
 
 def merged(pairs: dict[tuple, int], cells: int, up: bool) -> dict[tuple, int]:

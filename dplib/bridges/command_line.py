@@ -11,16 +11,12 @@ from typing import Any
 
 from .. import matrices
 from .._base import validate as check
-from ..mechanisms import (
-    BallsInBins,
-    FixedBatchDPSGD,
-    LastIterate,
-    MinSeparation,
-    PoissonDPSGD,
-    RandomAllocation,
-    TruncatedPoissonDPSGD,
-)
+from ..mechanisms.balls_in_bins import BallsInBins
 from ..mechanisms.calibration import calibrate
+from ..mechanisms.dpsgd import FixedBatchDPSGD, LastIterate, PoissonDPSGD
+from ..mechanisms.min_separation import MinSeparation
+from ..mechanisms.random_allocation import RandomAllocation
+from ..mechanisms.truncated import TruncatedPoissonDPSGD
 from ..results import Bracket, NoBracketError
 from .ledger import Ledger
 

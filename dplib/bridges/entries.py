@@ -14,18 +14,12 @@ from types import SimpleNamespace
 
 from .._base import validate as check
 from ..balls_in_bins import exact
-from ..mechanisms import (
-    BallsInBins,
-    Composed,
-    FixedBatchDPSGD,
-    LastIterate,
-    MatrixMechanism,
-    MinSeparation,
-    PoissonDPSGD,
-    RandomAllocation,
-    TruncatedPoissonDPSGD,
-)
-from .account import law_of
+from ..mechanisms.balls_in_bins import BallsInBins
+from ..mechanisms.composed import Composed
+from ..mechanisms.dpsgd import LastIterate, _Mechanism
+from ..mechanisms.matrix_mechanism import MatrixMechanism
+from ..mechanisms.min_separation import MinSeparation
+from ..mechanisms.random_allocation import RandomAllocation
 from .events import account
 
 _WHAT = "a mechanism of dplib, a DpEvent, {'epsilon': ..., 'delta': ...} or {'rho': ...}"
@@ -46,7 +40,7 @@ def read(what, count, relation, group_size):
         )
     if isinstance(what, LastIterate) and count > 1:
         raise ValueError(f"count must be 1 for a LastIterate, which is one release of a whole run; got {count}. Add each run by itself")
-    known = isinstance(what, (PoissonDPSGD, FixedBatchDPSGD, TruncatedPoissonDPSGD, LastIterate, Composed, RandomAllocation))
+    known = isinstance(what, (_Mechanism, RandomAllocation))
     tree = _mechanism(what, relation, group_size) if known else _tree(what)
     found = account(node(tree) if isinstance(tree, dict) else what, relation, group_size)
     return tree, {item: rounds * count for item, rounds in found.rounds.items()}
@@ -92,27 +86,7 @@ def _mechanism(mechanism, relation, group_size):
     size = getattr(mechanism, "group_size", 1)
     if size not in (1, group_size):
         raise ValueError(f"what must have group_size 1 or {group_size}, that of the ledger; got {size}")
-    if isinstance(mechanism, LastIterate):
-        [(pair, _)] = mechanism.composition()
-        sensitivities, probabilities = law_of(pair)
-        return {
-            "class_name": "MixtureOfGaussiansDpEvent", "standard_deviation": pair.noise_multiplier,
-            "sensitivities": sensitivities, "sampling_probs": probabilities,
-        }  # fmt: skip
-    if isinstance(mechanism, TruncatedPoissonDPSGD):
-        step = {
-            "class_name": "TruncatedSubsampledGaussianDpEvent", "dataset_size": int(mechanism.dataset_size),
-            "sampling_probability": float(mechanism.sampling_probability), "truncated_batch_size": int(mechanism.largest_batch),
-            "noise_multiplier": float(mechanism.noise_multiplier),
-        }  # fmt: skip
-        return {"class_name": "SelfComposedDpEvent", "event": step, "count": int(mechanism.steps)}
-    gaussian = {"class_name": "GaussianDpEvent", "noise_multiplier": float(mechanism.noise_multiplier)}
-    if isinstance(mechanism, PoissonDPSGD):
-        step = {"class_name": "PoissonSampledDpEvent", "sampling_probability": float(mechanism.sampling_probability)}
-    else:
-        size = int(mechanism.dataset_size) + (group_size if relation == "add/remove" else 0)
-        step = {"class_name": "SampledWithoutReplacementDpEvent", "source_dataset_size": size, "sample_size": int(mechanism.batch_size)}
-    return {"class_name": "SelfComposedDpEvent", "event": step | {"event": gaussian}, "count": int(mechanism.steps)}
+    return mechanism._tree(group_size if relation == "add/remove" else 0)
 
 
 def _measured(what):

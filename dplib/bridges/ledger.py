@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from .._base import validate as check
-from ..mechanisms import FixedBatchDPSGD, LastIterate, PoissonDPSGD, TruncatedPoissonDPSGD
+from ..mechanisms.dpsgd import FixedBatchDPSGD, LastIterate, PoissonDPSGD
+from ..mechanisms.truncated import TruncatedPoissonDPSGD
 from ..results import Bracket, NoBracketError, UpperBound
 from . import entries
 from .account import Account, Relation, together

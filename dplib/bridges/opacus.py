@@ -13,8 +13,9 @@ from typing import Any
 
 from .. import mixtures
 from .._base import validate as check
+from ..mechanisms.dpsgd import law_of
 from ..results import Bracket, NoBracketError, UpperBound
-from .account import NON_PRIVATE, Account, law_of
+from .account import NON_PRIVATE, Account
 
 
 class Rounds:

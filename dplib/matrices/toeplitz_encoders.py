@@ -162,20 +162,20 @@ def _few_bands(coefficients, x):
     return result
 
 
-def convolve(column, x, xp=np):
-    """Lower-triangular Toeplitz product by FFT, down the first axis; error about 1e-16 ||column||_2 ||x||_2. xp : NumPy or JAX's."""
+def convolve(column, x):
+    """Lower-triangular Toeplitz product by FFT, down the first axis; error about 1e-16 ||column||_2 ||x||_2."""
     size = 1 << (2 * len(column) - 1).bit_length()
-    transform = xp.fft.rfft(column, size).reshape(-1, *(1 for _ in x.shape[1:]))
-    return xp.fft.irfft(transform * xp.fft.rfft(x, size, axis=0), size, axis=0)[: len(column)]
+    transform = np.fft.rfft(column, size).reshape(-1, *(1 for _ in x.shape[1:]))
+    return np.fft.irfft(transform * np.fft.rfft(x, size, axis=0), size, axis=0)[: len(column)]
 
 
-def reciprocal(column, inverse, xp=np):
+def reciprocal(column, inverse):
     """The power series 1 / column from its first coefficients: Newton steps, each of which doubles their number."""
     while len(inverse) < len(column):
         known, wanted = len(inverse), min(2 * len(inverse), len(column))
-        padded = xp.append(inverse, xp.zeros(wanted - known))
-        excess = xp.where(np.arange(wanted) < known, 0.0, convolve(column[:wanted], padded, xp))
-        inverse = xp.append(inverse, -convolve(padded, excess, xp)[known:])
+        padded = np.append(inverse, np.zeros(wanted - known))
+        excess = np.where(np.arange(wanted) < known, 0.0, convolve(column[:wanted], padded))
+        inverse = np.append(inverse, -convolve(padded, excess)[known:])
     return inverse
 
 

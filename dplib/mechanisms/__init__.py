@@ -11,23 +11,25 @@ takes part: its answers are `UpperBound`s. `BallsInBins`, `MinSeparation` and `R
 rounds together; their answers say whether they are exact, proved, estimated or certified.
 """
 
-from .balls_in_bins import BallsInBins
-from .composed import Composed, compose
-from .dpsgd import FixedBatchDPSGD, LastIterate, PoissonDPSGD
-from .matrix_mechanism import MatrixMechanism
-from .min_separation import MinSeparation
-from .random_allocation import RandomAllocation
-from .truncated import TruncatedPoissonDPSGD
+import importlib
 
-__all__ = [
-    "BallsInBins",
-    "Composed",
-    "FixedBatchDPSGD",
-    "LastIterate",
-    "MatrixMechanism",
-    "MinSeparation",
-    "PoissonDPSGD",
-    "RandomAllocation",
-    "TruncatedPoissonDPSGD",
-    "compose",
-]
+# Imported at their first use: who asks about Poisson sampling loads nothing of bins or matrices.
+_HOMES = {
+    "BallsInBins": "balls_in_bins",
+    "Composed": "composed",
+    "FixedBatchDPSGD": "dpsgd",
+    "LastIterate": "dpsgd",
+    "MatrixMechanism": "matrix_mechanism",
+    "MinSeparation": "min_separation",
+    "PoissonDPSGD": "dpsgd",
+    "RandomAllocation": "random_allocation",
+    "TruncatedPoissonDPSGD": "truncated",
+    "compose": "composed",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

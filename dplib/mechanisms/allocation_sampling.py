@@ -16,7 +16,7 @@ from .._base import random_blocks
 from .._base.lazy_scipy import optimize
 from .._base.log_space import log_sum_exp
 from ..balls_in_bins import CONFIDENCE, FLOOR, QUANTILE, TUPLES, confidence_bounds
-from ..balls_in_bins.certified import certified_level
+from ..balls_in_bins.certified import MARGINS, certified_level, first_certified
 from ..balls_in_bins.lognormal_sum import log_ceiling
 from ..results import Certificate, Estimate, NoBracketError
 from .allocation_tuples import AddSampler, RemoveSampler
@@ -29,7 +29,6 @@ _MOST = 2**17  # draws of an estimate, unless a number of them is asked for
 _ERROR = 0.01  # relative standard error of an estimate
 _STEPS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # of the proposal in direction add
 _LARGEST_TUPLE = 100
-_MARGINS = (1.0, 3.0, 10.0)  # of the candidates of a certified epsilon, in units of the doubt about the prediction
 _FEWEST_HITS = 20
 _LEAST_DOUBT = 1e-4
 _NOTHING = -1e5  # log of a mean without any draw that counts
@@ -175,7 +174,7 @@ class Problem:
     def certified_epsilon(self, delta, samples, failure_probability) -> Certificate:
         """Certificate of an epsilon: the first of three candidates, fixed beforehand, that passes at delta less the failures [N-2.1s]."""
         samples, level = samples or TUPLES, certified_level(delta, failure_probability)
-        share = failure_probability / len(_MARGINS)
+        share = failure_probability / len(MARGINS)
         sampler = self.sampler(delta=level)
         found = self.draws(sampler, 4 * self.block, (_PILOT, 91))
         start = self.root(sampler, found, level)
@@ -188,14 +187,10 @@ class Problem:
             )
         slope = self.slope(sampler, found, start)
         doubt = max(math.hypot(error / value, _spread(sampler.counts(found, start)) / math.sqrt(samples)), _LEAST_DOUBT)
-        places = [start + math.log(factor * (1 + margin * doubt) * max(value / level, 1e-300)) / slope for margin in _MARGINS]
-        for attempt, place in enumerate(places):
-            place = max(place, 0.0)
-            if self._certify(sampler, place, samples, share, bet, attempt) <= level:
-                return Certificate(place, failure_probability, samples, "tuples")
-        raise ValueError(
-            f"samples must be more to certify delta <= {level:.6g}: no candidate up to {max(places):.6g} passed; got {samples!r}"
-        )
+        places = [start + math.log(factor * (1 + margin * doubt) * max(value / level, 1e-300)) / slope for margin in MARGINS]
+        certify = lambda place, number: self._certify(sampler, place, samples, share, bet, number)
+        place, _ = first_certified([max(place, 0.0) for place in places], certify, level, samples)
+        return Certificate(place, failure_probability, samples, "tuples")
 
     def _plan(self, sampler, epsilon, samples, failure_probability):
         """(the bet, by which factor the bound will exceed delta, about), from draws that are not used again."""

@@ -146,20 +146,19 @@ class BallsInBins:
         with _naming_the_noise(self):
             return certified.smallest_epsilon(self._upper_gram(), delta, ask.side, **ask.sampling(failure))
 
-    def _exact_kind(self):
-        """Which exact accountant there is; ValueError where there is none."""
-        kind = exact.kind(self._gram)
-        if kind is None:
+    def _relations(self):
+        """As `compose` asks for them; ValueError where the bins have no exact accountant."""
+        if exact.kind(self._gram) is None:
             raise ValueError(
                 "mechanisms must have balls in bins with an exact accountant (C = I, or one batch); "
                 f"{self!r} is accounted for by sampling, as a whole"
             )
-        return kind
+        return [(self._adjacency, 1, 0)]
 
     def _laws(self):
         """([(pair above, 1)], [(pair below, 1)]) of all rounds together, to compose with other phases [A-25]."""
         norm, sigma = float(self._gram.max()), float(self.noise_multiplier)
-        if self._exact_kind() == "independent":
+        if exact.kind(self._gram) == "independent":
             made = loss_laws.atoms(len(self._gram), norm / sigma / sigma, sigma)
             return tuple([(mixtures.DisjointUnion([(1.0, pair)]), 1)] for pair in made)
         # The larger the modes, the larger delta [M-K]: entries of the Gram matrix are good to a part in a thousand million.
@@ -188,7 +187,24 @@ class BallsInBins:
         again with another seed or with more samples is to search twice, and each search has to get its part of delta.
         """
         ask = _Request(direction, "certificate", seed, samples, failure_probability)
-        return _smallest_certified(self, check.epsilon(epsilon), check.delta(delta), ask)
+        epsilon, delta = check.epsilon(epsilon), check.delta(delta)
+        sampling = ask.sampling(ask.failure_for(delta))
+        noise, certificate = certified.smallest_noise(gram_upper(*self._scheme), epsilon, delta, ask.side, **sampling)
+        return dataclasses.replace(self, noise_multiplier=UpperEnd(noise)), certificate
+
+    def _calibrated(self, epsilon, delta, direction, method, **sampling):
+        """What `calibrate` returns for this mechanism; sampling : the other arguments of `certified`."""
+        if method == "certificate":
+            return self.certified(epsilon, delta, direction, **sampling)[0]
+        ask = _Request(direction, method, **sampling)
+        if method != "estimate" and exact.kind(self._gram) is not None:
+            noise = UpperEnd(exact.noise_multiplier(self._gram, epsilon, delta, ask.side))
+        else:
+            ask.refuse_exact()
+            noise = balls_in_bins.estimate_noise(
+                self._gram, epsilon, delta, direction, samples=ask.samples, seed=ask.seed
+            ).value
+        return dataclasses.replace(self, noise_multiplier=noise)
 
     def _upper_gram(self):
         return self._scaled(gram_upper(*self._scheme))
@@ -217,29 +233,6 @@ def _naming_the_noise(mechanism):
             f"noise_multiplier must be larger for a certificate in double precision; got {mechanism.noise_multiplier!r} "
             f"(the largest mode has the norm {_longest(mechanism):.3g} in units of the noise)"
         ) from None
-
-
-def _smallest_certified(mechanism, epsilon, delta, ask):
-    """(the mechanism with the smallest noise that certifies the target, its Certificate)."""
-    noise, certificate = certified.smallest_noise(
-        gram_upper(*mechanism._scheme), epsilon, delta, ask.side, **ask.sampling(ask.failure_for(delta))
-    )
-    return dataclasses.replace(mechanism, noise_multiplier=UpperEnd(noise)), certificate
-
-
-def calibrated(mechanism, epsilon, delta, direction, method, **sampling):
-    """What `calibrate` returns for this mechanism; sampling : the other arguments of `BallsInBins.certified`."""
-    ask = _Request(direction, method, **sampling)
-    if method == "certificate":
-        return _smallest_certified(mechanism, epsilon, delta, ask)[0]
-    if method != "estimate" and exact.kind(mechanism._gram) is not None:
-        noise = UpperEnd(exact.noise_multiplier(mechanism._gram, epsilon, delta, ask.side))
-    else:
-        ask.refuse_exact()
-        noise = balls_in_bins.estimate_noise(
-            mechanism._gram, epsilon, delta, direction, samples=ask.samples, seed=ask.seed
-        ).value
-    return dataclasses.replace(mechanism, noise_multiplier=noise)
 
 
 class _Request(SamplingRequest):

@@ -15,7 +15,7 @@ from .._base.log_space import EPS
 from .._base.validate import Direction
 from ..accounting import chernoff, renyi
 from ..results import NoBracketError, UpperEnd
-from . import BallsInBins, MatrixMechanism, MinSeparation, PoissonDPSGD, RandomAllocation, balls_in_bins
+from .dpsgd import PoissonDPSGD
 from .search import FARTHEST, smallest
 
 METHODS = ("auto", "renyi")
@@ -79,17 +79,16 @@ def calibrate(
     epsilon, delta, direction = check.target_epsilon(epsilon), check.delta(delta), check.direction(direction)
     check.mechanism(mechanism, question="epsilon")
     options = {"seed": seed, "samples": samples, "failure_probability": failure_probability}
-    if isinstance(mechanism, BallsInBins):
-        return balls_in_bins.calibrated(mechanism, epsilon, delta, direction, method, **options)
+    if hasattr(mechanism, "_calibrated"):
+        return mechanism._calibrated(epsilon, delta, direction, method, **options)
     check.choice("method", method, METHODS)
     for name, value in options.items():
         if value != (0 if name == "seed" else None):
             raise ValueError(f"{name} must be left out for a mechanism that needs no sampling; got {value!r}")
-    if type(mechanism) in _BOUNDS:
-        bound = _BOUNDS[type(mechanism)]
-        if method not in ("auto", bound):
+    if hasattr(mechanism, "_bound"):
+        if method not in ("auto", mechanism._bound):
             raise ValueError(f"method must be 'auto' for a {type(mechanism).__name__}; got {method!r}")
-        return _calibrated_bound(mechanism, epsilon, delta, direction, {"method": bound} if bound else {})
+        return _calibrated_bound(mechanism, epsilon, delta, direction)
     solver = _Solver(mechanism, epsilon, delta, direction, method, _TOLERANCE)
     return solver.met_by_epsilon(solver.log_noise()[0], direction)
 
@@ -239,14 +238,11 @@ class _Solver:
 # ------------------------------------------------------- where epsilon is but an upper bound
 
 
-# The method of such a mechanism's `epsilon` that needs no sampling, where it has several.
-_BOUNDS = {MatrixMechanism: None, RandomAllocation: "bound", MinSeparation: "renyi"}
-
-
-def _calibrated_bound(mechanism, epsilon, delta, direction, options):
+def _calibrated_bound(mechanism, epsilon, delta, direction):
     """The mechanism with the smallest noise whose upper bound on epsilon meets the target."""
-    norm = 1.0 if isinstance(mechanism, RandomAllocation) else float(np.max(mechanism.encoder.column_norms()))
+    norm = float(np.max(mechanism.encoder.column_norms())) if hasattr(mechanism, "encoder") else 1.0
     at = lambda x: dataclasses.replace(mechanism, noise_multiplier=UpperEnd(math.exp(x)))
+    options = {"method": mechanism._bound} if mechanism._bound else {}
 
     def excess(x):
         """log of the bound over the target (its sign where a logarithm is infinite)."""

@@ -10,19 +10,14 @@ from .. import accounting
 from .._base import validate as check
 from .._base.validate import Direction
 from ..results import Bracket, UpperBound, _says_adjacency
-from .balls_in_bins import BallsInBins
-from .dpsgd import LastIterate, PoissonDPSGD, _dp_event, _Mechanism
-from .random_allocation import RandomAllocation
-
-_EITHER = "add-remove or zero-out"
-_BY_LAWS = (BallsInBins, RandomAllocation)  # known by a law above and a law below
+from .dpsgd import EITHER, _Mechanism, as_event
 
 
 @dataclass(frozen=True)
 class Composed(_Mechanism):
     """The phases of a run: see `compose`."""
 
-    phases: tuple[_Mechanism | BallsInBins | RandomAllocation, ...]
+    phases: tuple[Any, ...]
 
     def composition(self) -> list[tuple[accounting.Pair, int]]:
         """Pairs that dominate the phases, as a list of (pair, rounds); a phase of balls in bins is one round, one of random allocation a round for each block."""
@@ -30,8 +25,11 @@ class Composed(_Mechanism):
 
     def _laws(self):
         """(pairs above the phases, pairs below them): the same where there are neither bins nor random allocation."""
-        laws = [_laws_of(phase) for phase in self.phases]
+        laws = [phase._laws() for phase in self.phases]
         return tuple([part for one in laws for part in one[end]] for end in (0, 1))
+
+    def _relations(self):
+        return [relation for phase in self.phases for relation in phase._relations()]
 
     @_says_adjacency
     def delta(
@@ -48,12 +46,7 @@ class Composed(_Mechanism):
         return self._ask(accounting.epsilon, delta, direction, method)
 
     def _ask(self, question, target, direction, method):
-        direction = self._facing(direction)
-        above, below = self._laws()
-        found = question(above, target, direction, method)
-        if above is below or above == below:
-            return found
-        return Bracket(min(question(below, target, direction, method).lower, found.upper), found.upper, found.method)
+        return both_ends(question, *self._laws(), target, direction=self._facing(direction), method=method)
 
     @property
     def _adjacency(self):
@@ -66,12 +59,10 @@ class Composed(_Mechanism):
 
     def event(self) -> Any:
         """The run as a `DpEvent` of dp_accounting. Raises ImportError without that package, TypeError where a phase is balls in bins or random allocation."""
-        events = []
         for phase in self.phases:
-            if isinstance(phase, _BY_LAWS):
+            if not isinstance(phase, _Mechanism):
                 raise TypeError(f"a phase of {type(phase).__name__} is no event of dp_accounting")
-            events.append(phase.event())
-        return _dp_event().ComposedDpEvent(events)
+        return as_event({"class_name": "ComposedDpEvent", "events": [phase.event() for phase in self.phases]})
 
 
 def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
@@ -103,12 +94,12 @@ def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
     if not phases:
         raise ValueError("mechanisms must not be empty")
     for phase in phases:
-        if not isinstance(phase, (_Mechanism, *_BY_LAWS)):
+        if not hasattr(phase, "_laws"):
             raise TypeError(f"mechanisms must have a pair for every round, as DP-SGD has; got {phase!r}")
-    relations = {relation for phase in phases for relation in _relations(phase)}
+    relations = {relation for phase in phases for relation in phase._relations()}
     # What holds for absent records and zeroed ones alike goes with either.
     for adjacency in ("add-remove", "zero-out"):
-        if {told for told, *_ in relations} == {adjacency, _EITHER}:
+        if {told for told, *_ in relations} == {adjacency, EITHER}:
             relations = {(adjacency, *groups) for _, *groups in relations}
     if len(relations) > 1:
         told = " and ".join(f"{adjacency!r} of {first} records to {second}" for adjacency, first, second in sorted(relations))
@@ -116,22 +107,9 @@ def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
     return Composed(phases)
 
 
-def _laws_of(phase):
-    if isinstance(phase, (Composed, *_BY_LAWS)):
-        return phase._laws()
-    parts = phase.composition()
-    return parts, parts
-
-
-def _relations(phase):
-    if isinstance(phase, _BY_LAWS):
-        if isinstance(phase, BallsInBins):
-            phase._exact_kind()
-        return [(_EITHER, 1, 0)]
-    if isinstance(phase, Composed):
-        return [relation for inner in phase.phases for relation in _relations(inner)]
-    adjacency = getattr(phase, "adjacency", "add-remove")
-    # Zeroed records cost what absent ones do where none displaces another [C-4].
-    if adjacency != "substitution" and isinstance(phase, (PoissonDPSGD, LastIterate)):
-        adjacency = _EITHER
-    return [(adjacency, *phase._groups)]
+def both_ends(ask, above, below, target, **options):
+    """What `ask` finds, its upper end by the pairs above a run and its lower end by those below: asked once where they are the same."""
+    found = ask(above, target, **options)
+    if above == below:
+        return found
+    return Bracket(min(ask(below, target, **options).lower, found.upper), found.upper, found.method)

@@ -13,20 +13,32 @@ from ..results import Bracket, UpperBound, _says_adjacency
 
 Adjacency = Literal["add-remove", "substitution", "zero-out"]
 ADJACENCIES = ("add-remove", "substitution", "zero-out")
+EITHER = "add-remove or zero-out"  # zeroed records cost what absent ones do where none displaces another [C-4]
 _NEIGHBOURS = ("adjacency", "inserted", "deleted")
 
 
-def _dp_event():
-    """The classes of dp_accounting's events."""
+def as_event(tree):
+    """The `DpEvent` of dp_accounting whose fields a tree of dictionaries holds; of other values themselves."""
     try:
         from dp_accounting import dp_event
     except ImportError as error:
         raise ImportError("event() needs the package dp-accounting: pip install dp-accounting") from error
-    return dp_event
+    if isinstance(tree, list):
+        return [as_event(part) for part in tree]
+    if not isinstance(tree, dict):
+        return tree
+    fields = {name: as_event(value) for name, value in tree.items() if name != "class_name"}
+    return getattr(dp_event, tree["class_name"])(**fields)
+
+
+def law_of(pair):
+    """(sensitivities, probabilities) of a pair, whose probabilities add up to 1 as they do where an event is read."""
+    total = math.fsum(pair.probabilities)
+    return pair.sensitivities.tolist(), (pair.probabilities / total).tolist()
 
 
 class _Mechanism:
-    """The common interface; subclasses provide `composition`."""
+    """The common interface; subclasses provide `composition` and `_tree`."""
 
     def __repr__(self):
         # Which neighbours are meant is said where it is not the default.
@@ -39,13 +51,31 @@ class _Mechanism:
         raise TypeError("a mechanism must define its composition")
 
     def event(self) -> Any:
-        """The run as a `DpEvent` of dp_accounting."""
+        """The run as a `DpEvent` of dp_accounting, of which group and adjacency are no part; batches of a fixed size are those of the
+        larger dataset, a `LastIterate` is a mixture without what has a probability below the smallest float.
+
+        Raises ImportError without that package, TypeError where a phase is balls in bins or random allocation.
+        """
+        joined = getattr(self, "group_size", 1) if getattr(self, "adjacency", "add-remove") == "add-remove" else 0
+        return as_event(self._tree(int(joined)))
+
+    def _tree(self, group_size):
+        """The fields of that event, as a ledger stores them; group_size : how many records the larger dataset has more."""
         raise TypeError("a mechanism must define its event")
 
     @property
     def _groups(self):
         """(records that only the first dataset holds, that only the second one does)."""
         return getattr(self, "group_size", 1), 0
+
+    def _laws(self):
+        """(pairs above the run, pairs below it), as lists of (pair, rounds)."""
+        parts = self.composition()
+        return parts, parts
+
+    def _relations(self):
+        """[(adjacency, records that only the first dataset holds, that only the second one does)]: phases of a run have the same."""
+        return [(getattr(self, "adjacency", "add-remove"), *self._groups)]
 
     def _facing(self, direction):
         """The direction of the composition that is this direction of the mechanism."""
@@ -154,6 +184,9 @@ class PoissonDPSGD(_Mechanism):
         mixed = self.inserted is not None or self.deleted is not None
         return f"{inserted} inserted and {deleted} deleted" if mixed else self.adjacency
 
+    def _relations(self):
+        return [(self.adjacency if self.adjacency == "substitution" else EITHER, *self._groups)]
+
     def composition(self) -> list[tuple[accounting.Pair, int]]:
         # Records that are all on one side make a one-sided pair, whichever side it is: see `_facing`.
         first, second = self._groups if self._groups[0] else self._groups[::-1]
@@ -167,11 +200,9 @@ class PoissonDPSGD(_Mechanism):
         direction = check.direction(direction)
         return direction if self._groups[0] else {"remove": "add", "add": "remove"}.get(direction, direction)
 
-    def event(self) -> Any:
-        """The run as a `DpEvent` of dp_accounting, of which group and adjacency are no part. Raises ImportError without that package."""
-        events = _dp_event()
-        step = events.PoissonSampledDpEvent(self.sampling_probability, events.GaussianDpEvent(self.noise_multiplier))
-        return events.SelfComposedDpEvent(step, int(self.steps))
+    def _tree(self, group_size):
+        sampled = {"class_name": "PoissonSampledDpEvent", "sampling_probability": float(self.sampling_probability)}
+        return _rounds(self, sampled | {"event": _gaussian(self)})
 
 
 @dataclass(frozen=True, repr=False)
@@ -234,12 +265,9 @@ class FixedBatchDPSGD(_Mechanism):
         )
         return [(pair, int(self.steps))]
 
-    def event(self) -> Any:
-        """The run as a `DpEvent` of dp_accounting, on the larger of the two datasets; as `PoissonDPSGD.event`."""
-        events = _dp_event()
-        size = int(self.dataset_size) + (int(self.group_size) if self.adjacency == "add-remove" else 0)
-        batch = events.SampledWithoutReplacementDpEvent(size, int(self.batch_size), events.GaussianDpEvent(self.noise_multiplier))
-        return events.SelfComposedDpEvent(batch, int(self.steps))
+    def _tree(self, group_size):
+        sizes = {"source_dataset_size": int(self.dataset_size) + group_size, "sample_size": int(self.batch_size)}
+        return _rounds(self, {"class_name": "SampledWithoutReplacementDpEvent", **sizes, "event": _gaussian(self)})
 
 
 @dataclass(frozen=True)
@@ -273,16 +301,22 @@ class LastIterate(_Mechanism):
         check.whole("steps", self.steps, at_least=1, at_most=10**8)
 
     def composition(self) -> list[tuple[accounting.Pair, int]]:
-        return [(self._pair(), 1)]
-
-    def _pair(self):
         sigma = float(self.noise_multiplier) * math.sqrt(int(self.steps))
-        return mixtures.binomial(int(self.steps), self.sampling_probability, sigma)
+        return [(mixtures.binomial(int(self.steps), self.sampling_probability, sigma), 1)]
 
-    def event(self) -> Any:
-        """The run as one mixture of Gaussians, without what has a probability below the smallest float; as `PoissonDPSGD.event`."""
-        pair = self._pair()
-        total = math.fsum(pair.probabilities)
-        return _dp_event().MixtureOfGaussiansDpEvent(
-            pair.noise_multiplier, pair.sensitivities.tolist(), (pair.probabilities / total).tolist()
-        )
+    def _relations(self):
+        return [(EITHER, 1, 0)]
+
+    def _tree(self, group_size):
+        [(pair, _)] = self.composition()
+        sensitivities, probabilities = law_of(pair)
+        law = {"sensitivities": sensitivities, "sampling_probs": probabilities}
+        return {"class_name": "MixtureOfGaussiansDpEvent", "standard_deviation": pair.noise_multiplier, **law}
+
+
+def _gaussian(mechanism):
+    return {"class_name": "GaussianDpEvent", "noise_multiplier": float(mechanism.noise_multiplier)}
+
+
+def _rounds(mechanism, step):
+    return {"class_name": "SelfComposedDpEvent", "event": step, "count": int(mechanism.steps)}

@@ -60,6 +60,7 @@ class MatrixMechanism:
     tail_share: float | None = None
     round_entries_to: float | None = None
     _adjacency = "add-remove or zero-out"  # of its answers
+    _bound = ""  # its `epsilon` has one method, a bound: for `calibrate`
 
     def __post_init__(self):
         conditional.check_setting(

@@ -76,6 +76,7 @@ class MinSeparation:
     min_separation: int
     warm_start: bool = True
     _adjacency = "add-remove or zero-out"  # of its answers
+    _bound = "renyi"  # the method that `calibrate` asks
     _columns: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):

@@ -69,6 +69,7 @@ class RandomAllocation:
     participations: int
     epochs: int = 1
     _adjacency = "add-remove or zero-out"  # of its answers
+    _bound = "bound"  # the method that `calibrate` asks
 
     def __post_init__(self):
         check.noise_multiplier(self.noise_multiplier)
@@ -160,6 +161,9 @@ class RandomAllocation:
             if method == "exact":
                 raise
             return None
+
+    def _relations(self):
+        return [(self._adjacency, 1, 0)]
 
     def _laws(self):
         """([(pair above, how many)], [(pair below, how many)]) of all epochs, to compose with other phases."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from .. import accounting, mixtures
 from .._base import validate as check
-from .dpsgd import ADJACENCIES, Adjacency, _dp_event, _Mechanism
+from .dpsgd import ADJACENCIES, Adjacency, _Mechanism, _rounds
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,11 +58,10 @@ class TruncatedPoissonDPSGD(_Mechanism):
         )
         return [(pair, int(self.steps))]
 
-    def event(self) -> Any:
-        """The run as a `DpEvent` of dp_accounting, of which the adjacency is no part. Raises ImportError without that package."""
-        events = _dp_event()
-        step = events.TruncatedSubsampledGaussianDpEvent(
-            dataset_size=int(self.dataset_size), sampling_probability=float(self.sampling_probability),
-            truncated_batch_size=int(self.largest_batch), noise_multiplier=float(self.noise_multiplier),
-        )  # fmt: skip
-        return events.SelfComposedDpEvent(step, int(self.steps))
+    def _tree(self, group_size):
+        step = {
+            "class_name": "TruncatedSubsampledGaussianDpEvent", "dataset_size": int(self.dataset_size),
+            "sampling_probability": float(self.sampling_probability), "truncated_batch_size": int(self.largest_batch),
+            "noise_multiplier": float(self.noise_multiplier),
+        }  # fmt: skip
+        return _rounds(self, step)

@@ -51,7 +51,6 @@ _NEWTON = 6  # steps, before the interval between the ends is halved
 _BEYOND = 500.0  # logarithm of an error that is none
 _STREAM, _SLOPE_STREAM = 9, 10  # first keys of the random streams
 _VALIDATION = 0.005  # standard error of delta, relative
-_LARGEST_SEED = 2**62
 
 
 class Objective(float):
@@ -136,7 +135,7 @@ def optimize(
     b, epochs = arguments.scheme(batches_per_epoch, epochs)
     lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
     most_steps = check.whole("most_steps", most_steps, at_least=1)
-    seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
+    seed = arguments.seed(seed)
     goal = objectives.make(objective)
     family = families.make(encoder_family, b * epochs, b, bands, buffers, start, families.BASES)
     check.choice("scaling", scaling, families.SCALINGS)
@@ -204,7 +203,7 @@ def noise_slope(
     epsilon, delta = arguments.target(epsilon, delta)
     table, b = arguments.table(table, batches_per_epoch)
     lines = check.whole("lines", lines, at_least=64, at_most=_MOST_LINES)
-    seed = check.whole("seed", seed, at_least=0, at_most=_LARGEST_SEED)
+    seed = arguments.seed(seed)
     gram = slopes.gram(table, b)
     noise = _Noise(epsilon, delta, lines, seed)
     noise.draw(gram, 0, stream=_SLOPE_STREAM)

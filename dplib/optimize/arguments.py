@@ -12,6 +12,10 @@ def target(epsilon, delta):
     return check.real("epsilon", epsilon, above=0, at_most=1e6), check.delta(delta)
 
 
+def seed(value):
+    return check.whole("seed", value, at_least=0, at_most=2**62)
+
+
 def table(values, batches_per_epoch):
     """(Toeplitz coefficients or a triangular array, batches per epoch), checked."""
     try:
@@ -34,8 +38,8 @@ def table(values, batches_per_epoch):
     return found, b
 
 
-def scheme(batches_per_epoch, epochs):
+def scheme(batches_per_epoch, epochs, fewest=2):
     b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
     epochs = check.whole("epochs", epochs, at_least=1)
-    check.whole("rounds (batches_per_epoch * epochs)", b * epochs, at_least=2, at_most=matrices.MOST_ROUNDS)
+    check.whole("rounds (batches_per_epoch * epochs)", b * epochs, at_least=fewest, at_most=matrices.MOST_ROUNDS)
     return b, epochs

@@ -22,12 +22,12 @@ import numpy as np
 from .. import balls_in_bins, gaussian, matrices
 from .._base import validate as check
 from .._base.lazy_scipy import optimize as scipy_optimize
-from ..mechanisms import BallsInBins, PoissonDPSGD
+from ..mechanisms.balls_in_bins import BallsInBins
 from ..mechanisms.calibration import calibrate
+from ..mechanisms.dpsgd import PoissonDPSGD
 from ..results import UpperEnd
-from . import coefficients, slopes
+from . import arguments, coefficients, families, objectives, slopes
 
-OBJECTIVES = ("rmse", "largest_error")
 KINDS = ("exact", "certified", "estimate")
 _KEPT, _MOST_KEPT = 1024, 2**13  # encoders, with at most so many rounds
 
@@ -91,7 +91,7 @@ def without_amplification(
     period = n
     if batches_per_epoch is not None:
         period = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=n)
-    largest = check.choice("objective", objective, OBJECTIVES) == "largest_error"
+    largest = check.choice("objective", objective, objectives.NAMES) == "largest_error"
     if bands <= period and n % period == 0:
         period = n  # modes are sums of whole columns without common rows
     found = _kept if n <= _MOST_KEPT else _optimal
@@ -167,7 +167,7 @@ def banded_balls_in_bins(
     ask = _Request(epsilon, delta, batches_per_epoch, epochs, objective)
     if samples is not None:
         samples = check.whole("samples", samples, at_least=2, at_most=balls_in_bins.MOST_SAMPLES)
-    seed = check.whole("seed", seed, at_least=0, at_most=2**62)
+    seed = arguments.seed(seed)
 
     def at(h):
         encoder = without_amplification(ask.n, bands=h, batches_per_epoch=ask.b, objective=objective)
@@ -192,12 +192,9 @@ class _Request:
 
     def __init__(self, epsilon, delta, batches_per_epoch, epochs, objective):
         self.epsilon, self.delta = check.epsilon(epsilon), check.delta(delta)
-        self.b = check.whole("batches_per_epoch", batches_per_epoch, at_least=1, at_most=8192)
-        self.epochs = check.whole("epochs", epochs, at_least=1)
-        self.n = check.whole(
-            "rounds (batches_per_epoch * epochs)", self.b * self.epochs, at_least=1, at_most=matrices.MOST_ROUNDS
-        )
-        self.largest = check.choice("objective", objective, OBJECTIVES) == "largest_error"
+        self.b, self.epochs = arguments.scheme(batches_per_epoch, epochs, fewest=1)
+        self.n = self.b * self.epochs
+        self.largest = check.choice("objective", objective, objectives.NAMES) == "largest_error"
 
     def mode_norm(self, encoder):
         """The largest norm of a mode: that of mode 0, of which the others are shifted and cut."""
@@ -223,27 +220,19 @@ def _optimal(n, bands, period, largest):
     """Coefficients, the first 1, that minimise log norm of mode 0 + log error."""
     if bands == 1:
         return matrices.identity(n).coefficients
-    # Scaled so that all coefficients matter alike; those of optimal counting fall like 1 / sqrt(k).
-    scale = np.sqrt(np.arange(2.0, bands + 1))
-
-    def coefficients(x):
-        c = np.zeros(n)
-        c[0] = 1.0
-        c[1:bands] = x / scale
-        return c
+    family = families.Free(n, bands, matrices.optimal_counting(n, bands).coefficients)
 
     def value(x):
-        c = coefficients(x)
+        c = family.table(x)
         log_error, slope = slopes.log_error(c, largest)
         log_norm, norm_slope = _log_mode_norm(c, period)
-        return log_error + log_norm, (slope + norm_slope)[1:bands] / scale
+        return log_error + log_norm, family.pull(x, slope + norm_slope)
 
-    start = matrices.optimal_counting(n, bands).coefficients[1:bands] * scale
     found = scipy_optimize.minimize(
-        value, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * (bands - 1),
+        value, family.start, jac=True, method="L-BFGS-B", bounds=family.bounds,
         options={"maxiter": 500, "maxfun": 2000, "ftol": 1e-13, "gtol": 1e-8, "maxcor": 20},
     )  # fmt: skip
-    return coefficients(found.x)
+    return family.table(found.x)
 
 
 _kept = lru_cache(maxsize=_KEPT)(_optimal)

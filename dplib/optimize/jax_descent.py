@@ -51,7 +51,7 @@ def draws(samples: int, batches: int, seed: int = 0, dtype: str = "float64") -> 
     the same numbers, rounded. Returns NumPy arrays of shapes (samples,) and (samples, batches): which mode is added, and
     standard normal numbers. Raises ValueError or TypeError on bad input.
     """
-    samples, seed = _samples(samples), _seed(seed)
+    samples, seed = _samples(samples), arguments.seed(seed)
     batches = check.whole("batches", batches, at_least=1, at_most=8192)
     check.choice("dtype", dtype, jax_draws.DTYPES)
     with double() as jax:
@@ -93,7 +93,7 @@ def noise_slope(
     epsilon, delta = arguments.target(epsilon, delta)
     table, b = arguments.table(table, batches_per_epoch)
     _check_size(len(table), b)
-    samples, seed, devices = _samples(samples), _seed(seed), _devices(devices)
+    samples, seed, devices = _samples(samples), arguments.seed(seed), _devices(devices)
     work = _work(dtype, chunk, b)
     with double() as jax:
         key = jax_draws.key_of(seed, _SLOPES)
@@ -169,7 +169,7 @@ def optimize(
     epsilon, delta = arguments.target(epsilon, delta)
     b, epochs = arguments.scheme(batches_per_epoch, epochs)
     _check_size(b * epochs, b)
-    samples, seed, devices = _samples(samples), _seed(seed), _devices(devices)
+    samples, seed, devices = _samples(samples), arguments.seed(seed), _devices(devices)
     work = _work(dtype, chunk, b)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function, or None; got {callback!r}")
@@ -281,10 +281,6 @@ def _check_size(rounds, batches):
 
 def _samples(samples):
     return check.whole("samples", samples, at_least=2, at_most=MOST_SAMPLES)
-
-
-def _seed(seed):
-    return check.whole("seed", seed, at_least=0, at_most=2**62)
 
 
 def _work(dtype, chunk, batches):

@@ -31,7 +31,7 @@ import functools
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -213,8 +213,7 @@ def train(
     if saved:
         seed = int(str(saved["seed"])) if fresh else seed
         if padded.batches.fresh:
-            batches = run_state.with_seed(padded.batches, int(str(saved["batch_seed"])))
-            padded = Padded(batches, padded.size)
+            padded = Padded(replace(padded.batches, seed=int(str(saved["batch_seed"]))), padded.size)
 
     many, one, begin = _compiled(loss, config.optimizer, kind, config.microbatch)
     state = begin(params, np.float32(config.momentum))
@@ -371,11 +370,7 @@ def _divisor(config, batches):
 def _plan(config, rounds):
     if config.encoder is None:
         return noise.Kind("identity", 0), {"first": 1.0}
-    if config.encoder.columns < rounds:
-        raise ValueError(
-            f"encoder must have a column for each of {rounds} rounds; got {config.encoder.columns}"
-        )
-    return correlated_noise_jax.plan(config.encoder)
+    return correlated_noise_jax.plan(config.encoder, rounds)
 
 
 def _rates(config, rounds):

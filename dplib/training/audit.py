@@ -125,21 +125,14 @@ def transcripts(
 
     if not isinstance(batches, Batches):
         raise TypeError(f"batches must be a stream of dplib.batching; got {batches!r}")
-    kind, arrays = correlated_noise_jax.plan(encoder)
+    kind, arrays = correlated_noise_jax.plan(encoder, len(batches))
     sigma = check.noise_multiplier(noise_multiplier)
-    if encoder.columns < len(batches):
-        raise ValueError(
-            f"encoder must have a column for each of {len(batches)} rounds; got {encoder.columns}"
-        )
     if len(batches) * batches.records > _MOST_ENTRIES:
         raise ValueError(
             f"batches must have at most 2**28 rounds times records; got {len(batches)} * {batches.records}"
         )
-    seed = (
-        np.random.SeedSequence().entropy
-        if seed is None
-        else check.whole("seed", seed, at_least=0, at_most=2**128)
-    )
+    if seed is not None:
+        seed = check.whole("seed", seed, at_least=0, at_most=2**128)
     blank = jnp.zeros(batches.records, jnp.float32)
 
     @jax.jit
@@ -150,7 +143,7 @@ def transcripts(
 
         return jax.lax.scan(one, correlated_noise_jax.start(kind, blank), jnp.arange(len(batches)))[1]
 
-    key = correlated_noise_jax.key_of(seed)
+    key = correlated_noise_jax.key_of(seed)  # of fresh entropy for None
     present, absent = np.array(run(key)), np.asarray(run(key ^ np.uint32(1)))
     for t, batch in enumerate(batches):
         present[t, batch] += 1

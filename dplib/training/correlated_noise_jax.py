@@ -11,13 +11,15 @@ import numpy as np
 from ..matrices import noise
 
 
-def plan(encoder):
-    """(Kind, arrays by name) for a square encoder."""
+def plan(encoder, rounds=0):
+    """(Kind, arrays by name) for a square encoder with at least so many columns."""
     kind, arrays = noise.plan(encoder)
     if kind.form == "trees":
         raise ValueError(
             f"encoder must be square, with one row a round (trees: dplib.matrices.noise_stream); got {encoder!r}"
         )
+    if encoder.columns < rounds:
+        raise ValueError(f"encoder must have a column for each of {rounds} rounds; got {encoder.columns}")
     return kind, arrays
 
 

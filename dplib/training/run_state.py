@@ -71,13 +71,6 @@ def plain(batches):
     return {f"batches_{name}": value for name, value in names.items()}
 
 
-def with_seed(batches, seed):
-    values = {
-        name: getattr(batches, name) for name in batches.__dataclass_fields__ if name != "expected_size"
-    }
-    return type(batches)(**{**values, "seed": seed})
-
-
 def save(kept, state, done, history, seed, batch_seed):
     import jax
 

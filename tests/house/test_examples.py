@@ -16,7 +16,9 @@ def examples(thing):
 
 def functions(module):
     """Public functions and classes that the module defines or takes over from private modules."""
-    found = [value for name, value in vars(module).items() if not name.startswith("_") and callable(value)]
+    names = {*vars(module), *getattr(module, "__all__", ())}  # some are loaded at their first use
+    found = [getattr(module, name) for name in sorted(names) if not name.startswith("_")]
+    found = [value for value in found if callable(value)]
     homes = {value: getattr(value, "__module__", None) or "" for value in found}
     return [value for value in found if homes[value] == module.__name__ or homes[value].startswith(("dplib._", f"{module.__name__}."))]
 

@@ -48,6 +48,15 @@ def test_modules_are_loaded_where_they_are_needed():
     assert not above & {name.split(".")[1] for name in loaded("import dplib.accounting")[0] - {"dplib"}}
 
 
+def test_one_mechanism_loads_nothing_of_the_others():
+    """So that what a chapter's outputs are tied to is what the chapter is about."""
+    modules = loaded("import dplib; dplib.PoissonDPSGD(1.0, 0.01, 1000).epsilon(1e-6)")
+    assert {name.split(".")[1] for name in modules - {"dplib"}} == {"_base", "accounting", "gaussian", "mechanisms", "mixtures", "results"}
+    assert {name for name in modules if name.startswith("dplib.mechanisms.")} == {"dplib.mechanisms.dpsgd"}
+    more = loaded("import dplib; run = dplib.PoissonDPSGD(1.0, 0.01, 9); dplib.compose([run, dplib.calibrate(run, epsilon=1.0, delta=1e-6)])")
+    assert {name.split(".")[2] for name in more - modules} == {"calibration", "composed", "search"}
+
+
 def test_the_wheel_has_every_room_and_its_data():
     """The packages that setuptools finds by pyproject.toml, and the data that it says they have."""
     from setuptools import find_packages

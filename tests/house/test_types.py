@@ -11,7 +11,8 @@ import pytest
 
 def offered(module):
     """What a module that a reader imports defines, or names in `__all__`; without what stands below all rooms."""
-    for name, found in vars(module).items():
+    for name in {*vars(module), *getattr(module, "__all__", ())}:
+        found = getattr(module, name)
         home = getattr(found, "__module__", None) or ""
         if not name.startswith("_") and (home == module.__name__ or name in getattr(module, "__all__", ())):
             if home.startswith("dplib") and not home.startswith("dplib._base"):

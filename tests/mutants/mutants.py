@@ -299,7 +299,7 @@ DANGEROUS = [
     Mutant("property: chances exchanged", "mixtures/pair", "Mixture.__post_init__", {"Name p#2": "_[::-1]"}, _of(PROPERTIES, "test_hiding_which_mixture_it_was_costs_less[auto]")),
     Mutant("property: smallest coordinate for the norm", "mixtures/vector", "VectorMixture.reduced", {"Call norm": "np.abs(_.args[0]).min(axis=1)"}, _of("test_domination.py", "test_norms_dominate_modes")),
     Mutant("property: rounds squared", "accounting", "_gaussian_mu", {"Name rounds#1": "_ ** 2"}, _of(PROPERTIES, "test_any_poisson_setting_is_answered_or_refused")),
-    Mutant("property: last iterate with the noise of one round", "mechanisms/dpsgd", "LastIterate._pair", {"BinOp Mult": "_.left"}, _of(PROPERTIES, "test_the_last_iterate_costs_less")),
+    Mutant("property: last iterate with the noise of one round", "mechanisms/dpsgd", "LastIterate.composition", {"BinOp Mult": "_.left"}, _of(PROPERTIES, "test_the_last_iterate_costs_less")),
     Mutant("property: larger batches sample less", "mixtures", "hypergeometric", {"BinOp Mult#1": "(k - j) / (b - j)"}, _of(PROPERTIES, "test_fixed_batches_are_monotone")),
     Mutant("property: Renyi divergences of unlike rounds not added", "accounting/renyi", "_total", {"Attribute fsum#2": "max"}, _of(PROPERTIES, "test_renyi_divergences")),
     Mutant("property: Renyi bound of one round", "accounting/renyi", "_least", {"BinOp Mult": "_.right / 2"}, _of(PROPERTIES, "test_renyi_bounds_are_above_the_others")),
