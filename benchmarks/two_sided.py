@@ -6,7 +6,7 @@
 Settings are log-uniform: noise multiplier .4 to 20, sampling probability 1e-5 to .5, 1 to 1e6 rounds (every second setting 10 to 1e5),
 groups of 1 to 8 on either side, epsilon .05 to 20 or delta from 1e-15 to 1 - 1e-6; both directions and the larger of them. What is
 told apart by `participations` are settings with more and with fewer than three expected participations: those of few are sums
-of rare large losses, which the lattice takes, for one-sided mixtures as well.
+of rare large losses, which the lattice often takes, for one-sided mixtures as well. Beside them, settings of practice: a few epochs.
 """
 
 import argparse
@@ -25,6 +25,7 @@ KINDS = (
     "Poisson, add-remove", "Poisson, substitution", "Poisson, inserted and deleted", "fixed batch, substitution", "fixed batch, zero-out",
     "truncated Poisson, add-remove", "truncated Poisson, substitution", "truncated Poisson, zero-out",
 )  # fmt: skip
+EPOCHS = "an epoch of Poisson, add-remove", "an epoch of Poisson, substitution"
 
 
 def spread(draw, low, high):
@@ -62,8 +63,19 @@ def setting(seed, kind, number):
     return getattr(dplib, name)(**arguments), text, question, value, draw.choice(("remove", "add", "both"))
 
 
+def epoch(seed, kind, number):
+    """As `setting`, of practice: .3 to 3 passes over the data in 200 to 30,000 rounds."""
+    draw = random.Random(f"{seed} {kind} {number}")
+    steps, passes = whole(draw, 200, 30_000), draw.uniform(0.3, 3.0)
+    arguments = {"noise_multiplier": draw.uniform(0.5, 3.0), "sampling_probability": passes / steps, "steps": steps}
+    arguments["adjacency"] = kind.partition(", ")[2]
+    text = f"PoissonDPSGD({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+    return dplib.PoissonDPSGD(**arguments), text, "epsilon", spread(draw, 1e-8, 1e-4), "both"
+
+
 def measured(seed, kind, number):
-    mechanism, text, question, value, direction = setting(seed, kind, number)
+    drawn = epoch if kind.startswith("an epoch") else setting
+    mechanism, text, question, value, direction = drawn(seed, kind, number)
     found, bracket = asked(lambda: getattr(mechanism, question)(value, direction))
     often = sum(pair.participation * rounds for pair, rounds in mechanism.composition()) > OFTEN
     row = {"kind": kind, "participations": "many" if often else "few", "call": f"{text}.{question}({value!r}, {direction!r})"} | found
@@ -77,7 +89,7 @@ def quantile(values, share):
 
 
 def costs(rows):
-    for kind in KINDS:
+    for kind in KINDS + EPOCHS:
         for participations in ("many", "few"):
             chosen = [row for row in rows if row["kind"] == kind and row["participations"] == participations]
             if not chosen:
@@ -98,7 +110,7 @@ def main():
     parser.add_argument("--no-record", action="store_true", help="print only, leave benchmarks/results as it is")
     chosen = parser.parse_args()
     dplib.TruncatedPoissonDPSGD(1.0, 0.01, 1000, 12, 1000, "substitution").epsilon(1e-6)  # loads what is loaded late
-    rows = [measured(chosen.seed, kind, number) for number in range(chosen.settings) for kind in KINDS]
+    rows = [measured(chosen.seed, kind, number) for number in range(chosen.settings) for kind in KINDS + EPOCHS]
     report = Report("two_sided", f"Mixtures on both sides and batches that are cut: {len(rows)} settings")
     kept = [row for row in rows if row["in range"]]
     report.table("CPU milliseconds and relative widths, for delta in 1e-15 to 1 - 1e-6", list(costs(kept)))
@@ -115,6 +127,8 @@ def main():
     report.claim("fixed and cut batches, all: median", statistics.median(of("cpu", "fixed", "trunc")), at_most=0.01, unit="s")
     report.claim("the same, median relative width", statistics.median(of("width", "fixed", "trunc")), at_most=1e-6)
     report.claim("wider than 1e-6, share of all but one-sided", statistics.fmean(x > 1e-6 for x in of("width", *KINDS[1:])), at_most=0)
+    report.claim("a few epochs of Poisson sampling: median", statistics.median(of("cpu", "an epoch")), at_most=0.01, unit="s")
+    report.claim("the same, wider than 1e-6", sum(x > 1e-6 for x in of("width", "an epoch")), at_most=0)
     failed = [row for row in rows if "failed" in row or "refused" in row]
     report.claim("refused, or other exceptions", len(failed), at_most=0)
     for row in failed:

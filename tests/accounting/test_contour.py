@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from oracle_cases import cases, load, pair
 
-from dplib import NoBracketError, contour, gaussian, lattice, mixtures
+import dplib
+from dplib import NoBracketError, accounting, contour, gaussian, lattice, mixtures
 from dplib.accounting import contour_decay
 from dplib.accounting.contour_decay import Decay
 from dplib.accounting.contour_line import LineDecay, turned_sums
@@ -28,6 +29,23 @@ def test_many_rounds_are_certified_tightly(case):
     room = case.tolerance + 1e-13 * (1 + abs(case.log_delta))
     assert bracket.lower - room <= case.log_delta <= bracket.upper + room
     assert bracket.width < 1e-4
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "substitution"])
+@pytest.mark.parametrize("sigma, rounds, epochs", [(0.6, 300, 0.5), (0.6, 20_000, 2.5), (1.0, 2000, 1.0), (2.0, 1000, 0.3), (2.5, 30_000, 1.0)])
+def test_an_epoch_or_two_needs_no_lattice(sigma, rounds, epochs, adjacency):
+    """Few participations: narrow by the contour, and inside the lattice's bracket, for epsilon and for delta.
+
+    Losses near 0 have e^13 times the mass of delta, and their rounding counts in full: delta keeps a digit less.
+    """
+    mechanism = dplib.PoissonDPSGD(sigma, epochs / rounds, rounds, adjacency=adjacency)
+    epsilon = mechanism.epsilon(1e-6)
+    delta = mechanism.delta(epsilon.upper)
+    for found, ask, at, width in ((epsilon, accounting.epsilon, 1e-6, 1e-6), (delta, accounting.delta, epsilon.upper, 1e-5)):
+        assert found.method == "contour" and found.relative_width < width
+        other = ask(mechanism.composition(), at, method="lattice", tolerance=1e-3)
+        assert found.lower <= other.upper and other.lower <= found.upper
+    assert delta.lower <= 1e-6 <= delta.upper * (1 + 1e-5)
 
 
 def moments():
