@@ -26,7 +26,7 @@ from ..mixtures import DisjointUnion, Mixture, TwoSided
 from ..results import Bracket, NoBracketError, UpperBound
 from . import chernoff, contour, lattice, one_round, renyi, wide
 from .floats import outward_exp
-from .tries import LOG_PRACTICAL, Work, by_tries, choose, has_atoms, in_pieces, participations, work_for
+from .tries import HARDLY_ANY, LOG_PRACTICAL, Work, by_tries, choose, has_atoms, in_pieces, participations, work_for
 
 Method = Literal["auto", "contour", "lattice", "renyi"]
 METHODS = ("auto", "contour", "lattice", "renyi")
@@ -37,7 +37,7 @@ Parts = list[tuple[Pair, int]]  # of a checked composition: no pair is trivial, 
 # The contour's answer stands when it is this narrow; else the lattice is asked too.
 _NARROW = 1e-6
 # Up to so many rounds, or expected participations, the lattice is asked first.
-_HANDFUL, _HARDLY_ANY = 10, 0.05
+_HANDFUL = 10
 _FEW = 3.0  # and of pairs in pieces up to so many participations the lattice alone: their transform has an atom
 # Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
 _WIDE = 0.01
@@ -423,7 +423,7 @@ def _routes(parts, method, by_contour, by_lattice):
     expected = participations(parts)
     if in_pieces(parts) and expected <= _FEW:
         return [by_lattice]
-    if sum(rounds for _, rounds in parts) <= _HANDFUL or expected <= _HARDLY_ANY:
+    if sum(rounds for _, rounds in parts) <= _HANDFUL or expected <= HARDLY_ANY:
         # A few rounds, or rare ones: the contour would close late, or not at all.
         return [by_lattice, by_contour]
     return [by_contour, by_lattice]

@@ -110,7 +110,7 @@ class _Integral:
         if not any_aliases and self.aliases.log_bound(epsilon, self.log_moment) > _ALIASES_MOST - math.log(self.scale):
             raise _AliasedError("no period keeps the contour's aliases small at this tilt")
         for attempt in range(7):
-            reached = self._sum_frequencies(s, at_least, attempt < 3)
+            reached = self._sum_frequencies(s, at_least, frequency if attempt < 3 else math.inf)
             if self.e3 * self.scale > _MOST_MISSED and reached > frequency:
                 frequency = reached
                 self._choose_nodes(frequency)
@@ -139,10 +139,10 @@ class _Integral:
         self.log_moment = float(sum(n.rounds @ n.log_moment for n in self.nodes))
         self.mean = float(sum(n.rounds @ n.mean for n in self.nodes))
 
-    def _sum_frequencies(self, s, at_least=0.0, first=False):
+    def _sum_frequencies(self, s, at_least=0.0, meant_for=math.inf):
         """Evaluate phi^T / (z (z+1)) on y = 0, spacing, ... until it is negligible: the last y.
 
-        first : whether to stop, with a frequency to choose nodes for, where the nodes turn out to be too few.
+        meant_for : the frequency that the nodes were chosen for. Where they miss much beyond it, the sum stops, with one to choose others for.
         """
         c, blocks, start = self.c, [], 0
         self.e3 = self.spoiled = 0.0
@@ -170,7 +170,7 @@ class _Integral:
             most = np.abs(kernel) * np.exp(np.minimum(log_size + error, 300.0))
             self.spoiled += float(most @ -np.expm1(-error))
             self.e3 += float(most @ quadrature)
-            if self.e3 * self.scale > _MOST_MISSED and first:
+            if self.e3 * self.scale > _MOST_MISSED and y[-1] > meant_for:
                 return 4 * float(y[-1])
             start += count
             if np.exp(log_power[-1].real) * abs(c * (c + 1) / (z * (z + 1))[-1]) < math.exp(_NEGLIGIBLE) and (

@@ -9,6 +9,7 @@ from ..results import Bracket, NoBracketError
 from . import lattice
 
 LOG_PRACTICAL = -40.0  # log of a delta below which brackets are as narrow as a glance makes them
+HARDLY_ANY = 0.05  # expected participations, up to which the contour rarely closes
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND, _FAR_OFF = 1e-3, 2e-4, 1e-2
 # Cells of a round and points of the sum of each try; the last one, where the one before it was far off.
@@ -26,7 +27,8 @@ class Work:
 
 def work_for(parts, log_delta):
     """What method="auto" asks of each: a tenth of a second, less where little can come of it. log_delta : roughly."""
-    return Work((10_000_000 if log_delta > LOG_PRACTICAL else 1_000_000,), _TRIES)
+    hopeful = log_delta > LOG_PRACTICAL and participations(parts) > HARDLY_ANY
+    return Work((10_000_000 if hopeful else 1_000_000,), _TRIES)
 
 
 def by_tries(ask, tries, tolerance, width, practical):
