@@ -26,7 +26,17 @@ from ..mixtures import DisjointUnion, Mixture, TwoSided
 from ..results import Bracket, NoBracketError, UpperBound
 from . import chernoff, contour, lattice, one_round, renyi, wide
 from .floats import outward_exp
-from .tries import HARDLY_ANY, LOG_PRACTICAL, Work, by_tries, choose, has_atoms, in_pieces, participations, work_for
+from .tries import (
+    HARDLY_ANY,
+    LOG_PRACTICAL,
+    Work,
+    by_tries,
+    choose,
+    has_atoms,
+    in_pieces,
+    participations,
+    work_for,
+)
 
 Method = Literal["auto", "contour", "lattice", "renyi"]
 METHODS = ("auto", "contour", "lattice", "renyi")
