@@ -50,10 +50,10 @@ def test_modules_are_loaded_where_they_are_needed():
 
 def test_one_mechanism_loads_nothing_of_the_others():
     """So that what a chapter's outputs are tied to is what the chapter is about."""
-    modules = loaded("import dplib; dplib.PoissonDPSGD(1.0, 0.01, 1000).epsilon(1e-6)")
+    modules, _ = loaded("import dplib; dplib.PoissonDPSGD(1.0, 0.01, 1000).epsilon(1e-6)")
     assert {name.split(".")[1] for name in modules - {"dplib"}} == {"_base", "accounting", "gaussian", "mechanisms", "mixtures", "results"}
     assert {name for name in modules if name.startswith("dplib.mechanisms.")} == {"dplib.mechanisms.dpsgd"}
-    more = loaded("import dplib; run = dplib.PoissonDPSGD(1.0, 0.01, 9); dplib.compose([run, dplib.calibrate(run, epsilon=1.0, delta=1e-6)])")
+    more, _ = loaded("import dplib; run = dplib.PoissonDPSGD(1.0, 0.01, 9); dplib.compose([run, dplib.calibrate(run, epsilon=1.0, delta=1e-6)])")
     assert {name.split(".")[2] for name in more - modules} == {"calibration", "composed", "search"}
 
 
