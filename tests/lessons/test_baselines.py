@@ -7,7 +7,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dplib import FixedBatchDPSGD, PoissonDPSGD, accounting, gaussian
+from dplib import PoissonDPSGD, accounting, gaussian
 from dplib.lessons import baselines
 from dplib.results import NoBracketError
 
@@ -72,11 +72,11 @@ def test_a_group_may_cost_where_one_record_costs_nothing():
 
 def test_the_lemma_where_no_accountant_closes():
     """The bounds that always exist answer, no worse than without sampling; the lemma is above the truth."""
-    one, delta, k, e = FixedBatchDPSGD(8.901082878572916, 153, 12509, 5), 3.68e-8, 293, 148.2
+    one, delta, k, e = PoissonDPSGD(7.458912707380874, 5.1348820043101034e-05, 1275), 3.68e-8, 50, 0.1426
     with pytest.raises(NoBracketError):
         accounting.side_log_delta(one.composition(), e, "remove")
     found = accounting.log_delta(one.composition(), e)
-    mu = 2 * math.sqrt(5) / 8.901082878572916
+    mu = math.sqrt(one.steps) / one.noise_multiplier
     bound = baselines._log_delta(accounting.merged(one.composition()), e)
     assert found.method == "Chernoff"
     assert found.lower <= bound <= gaussian.log_delta(mu, e) * (1 - 1e-8)

@@ -6,6 +6,7 @@ tests/data/truth_values.json; `make truth` computes it again. Comparisons are ex
 import hashlib
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -93,9 +94,11 @@ def test_brackets_contain_the_truth(value):
     composed = value["mechanism"] in ("poisson", "fixed_batch") and value["params"]["T"] > 1 and exact(value)
     for method in ("auto", "lattice") if composed else ("auto", "contour", "lattice"):
         assert contains(made.delta(epsilon, side, method), exact(value)), method
-    if composed:  # two rounds are too few for the contour
-        with pytest.raises(NoBracketError, match="too slowly|too few|nodes"):
-            made.delta(epsilon, side, "contour")
+    if composed:  # two rounds may be too few for the contour
+        try:
+            assert contains(made.delta(epsilon, side, "contour"), exact(value))
+        except NoBracketError as refused:
+            assert re.search("too slowly|too few|nodes|exceeds", str(refused))
     assert made.delta(epsilon, side, "renyi").upper >= exact(value)
     both = made.delta(epsilon).upper
     assert both >= exact(value)
