@@ -144,7 +144,7 @@ class _Panels:
         along = drift * most + second * most * most / 2
         across = self.half * _ACROSS
         serves = across * across * np.maximum.reduce(variances)[0] <= 1.0  # no zero of the ratio
-        more, turn = (part[0] for part in family.off_axis(c, np.where(serves, across, 0.0)[None], highest, variances))
+        more, turn = (part[0] for part in family.off_axis(c, np.where(serves, across, 0.0), highest, variances))
         log_miss = (base + c * loss)[0] + along + more + np.log(self.half) + self.piece.log_weight - _GAIN
         return np.where(serves, log_miss, math.inf), turn
 

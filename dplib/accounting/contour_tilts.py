@@ -26,8 +26,8 @@ def by_tilts(moments, saddle, epsilon, log_delta, integrate, ask):
     if log_delta is None:
         log_delta = min(_log_size(spread, epsilon) for spread in spreads) - 0.5 * math.log(2 * math.pi)
     found, tilt, reason = [], None, NoBracketError("the contour has no tilt to try")
-    for most_lost in (*_LOST, None):  # at last the saddle itself
-        before, tilt = tilt, saddle if most_lost is None else _calm(spreads, epsilon, log_delta, most_lost)
+    for most_lost in _LOST:
+        before, tilt = tilt, _calm(spreads, epsilon, log_delta, most_lost)
         if tilt == before:
             continue
         try:
