@@ -103,7 +103,6 @@ class _Integral:
         # The other accountants cost more with every mixture, so that the patience grows, too.
         self.most_work = most_work * (1 + sum(len(f.rounds) for f in self.families) / 100)
         self.work, self.e2, at_least, frequency = 0, math.inf, 0.0, 12 / s
-        self._still_large = 0.0
         self._choose_nodes(frequency)
         self.aliases = Aliases(c, self.tilts, self.nodes, self.log_moment, s, epsilon)
         self.spacing = 2 * math.pi / self.aliases.period
@@ -392,9 +391,8 @@ def root_of(integral: _Integral, guess: float, target: float) -> float:
             raise NoBracketError("the contour's sum is lost in its own error")
         low, high = (x, high) if value > target else (low, x)
         step = (value - target) / slope
-        new = x - step if low < x - step < high or math.isinf(high - low) else (low + high) / 2
-        x, step = new, new - x
         if abs(step) <= 4 * EPS * (abs(x) + 1e-300) or abs(value - target) < max(1e-14, 0.1 * (upper - value)):
             break
+        x = x - step if low < x - step < high or math.isinf(high - low) else (low + high) / 2
         _, value, upper, slope = integral.log_bounds(x)
     return x

@@ -162,7 +162,7 @@ class Family:
         """
         k = a * a / 2 * variances[0]
         fall = max(-self.power(c), 0.0)
-        return a * a / 2 - (fall * np.log1p(-k) if fall else 0.0), a * highest[0] + math.pi / 2 * k
+        return a * a / 2 - fall * np.log1p(-k), a * highest[0] + math.pi / 2 * k
 
     def turned(self, c, u, a):
         """What log f and the loss gain from u to u + ia, or to u - ia where the loss falls, without the Gaussian's part: complex, shape (rows, n).

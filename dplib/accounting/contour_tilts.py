@@ -11,7 +11,7 @@ import math
 from ..results import NoBracketError
 
 _SHARES = (1.0, 0.97, 0.93, 0.85, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1)  # of the saddle
-_HARDLY = 4.0  # times the least variance
+_HARDLY = 6.0  # times the least variance
 _LOST = (14.0, 9.0, 5.0)  # log of the sum over delta: what a tilt may lose at first, and where this was too much
 _NARROW = 1e-7
 
@@ -26,8 +26,8 @@ def by_tilts(moments, saddle, epsilon, log_delta, integrate, ask):
     if log_delta is None:
         log_delta = min(_log_size(spread, epsilon) for spread in spreads) - 0.5 * math.log(2 * math.pi)
     found, tilt, reason = [], None, NoBracketError("the contour has no tilt to try")
-    for most_lost in _LOST:
-        before, tilt = tilt, _calm(spreads, epsilon, log_delta, most_lost)
+    for most_lost in (*_LOST, None):  # last, the saddle itself
+        before, tilt = tilt, saddle if most_lost is None else _calm(spreads, epsilon, log_delta, most_lost)
         if tilt == before:
             continue
         try:

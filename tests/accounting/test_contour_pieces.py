@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
@@ -36,6 +36,7 @@ def moment(nodes, z, log_scale=0.0):
 
 
 @given(c=st.floats(0.05, 30.0), y=st.floats(0.0, 40.0), count=st.integers(3, 14), **SETTINGS)
+@example(sigma=3.0, q=0.5, adjacency="zero-out", direction="remove", cut=True, c=1.0, y=0.0, count=3)
 @settings(max_examples=60, deadline=None)
 def test_coarse_panels_miss_no_more_than_they_say(sigma, q, adjacency, direction, cut, c, y, count):
     """Panels far too long, against panels of a tenth: every bound holds, at real and at complex tilts."""

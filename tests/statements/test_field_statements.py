@@ -139,7 +139,7 @@ def test_no_floor_in_the_library():
         by_lattice = lattice.side_log_delta(sampled, epsilon, "remove", 1e-3)
         assert by_contour.upper < math.log(power)
         assert max(by_contour.lower, by_lattice.lower) <= min(by_contour.upper, by_lattice.upper)
-        assert by_contour.width < 1e-8 and by_lattice.width < 0.1
+        assert by_contour.width < 1e-9 and by_lattice.width < 0.1
 
 
 @example(np.array([[0.9, 0.1], [0.2, 0.8], [0.85, 0.15], [0.25, 0.75]]), 1.0, 1.0)  # attained
