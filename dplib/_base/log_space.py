@@ -43,13 +43,13 @@ def complex_log1p(real, imaginary):
     return size + 1j * np.arctan2(imaginary, 1 + real)
 
 
-def log_sum(a, log_p, u, slope_too):
-    """S(u) = log sum_j exp(log_p_j + a_j u - a_j^2/2) and, if asked, S'(u), shapes (n,).
+def log_sum(a, log_p, u, of=None):
+    """S(u) = log sum_j exp(log_p_j + a_j u - a_j^2/2) and, if asked, the mean of `of` under these weights, shapes (n,): that of a is S'(u).
 
-    a : increasing, shape (m,). log_p : shape (m,). u : shape (n,); the sum is fastest
+    a : increasing, shape (m,). log_p, of : shape (m,), `of` may be complex. u : shape (n,); the sum is fastest
     where neighbours in u are close to each other.
     """
-    value, slope = np.empty(len(u)), np.empty(len(u) if slope_too else 0)
+    value, mean = np.empty(len(u)), None if of is None else np.empty(len(u), of.dtype)
     for rows, parts in blocks(a, log_p, u):
         terms = a[parts, None] * (u[rows] - a[parts, None] / 2) + log_p[parts, None]
         top = terms.max(axis=0)
@@ -57,9 +57,9 @@ def log_sum(a, log_p, u, slope_too):
         weights = np.exp(terms, out=terms)
         total = weights.sum(axis=0)
         value[rows] = top + np.log(total)
-        if slope_too:
-            slope[rows] = (a[parts] @ weights) / total
-    return value, slope
+        if of is not None:
+            mean[rows] = (of[parts] @ weights) / total
+    return value, mean
 
 
 def blocks(a, log_p, u):
@@ -117,7 +117,7 @@ def inverse_log_sum(a, log_p, target, curvature):
     active = np.arange(len(target))
     for _ in range(100):
         at = u[active]
-        value, slope = log_sum(a, log_p, at, True)
+        value, slope = log_sum(a, log_p, at, a)
         step = (value - target[active]) / slope
         u[active] = at - step
         scale = 4 * EPS * (np.abs(at) + np.abs(target[active]) / slope + 1e-300)
@@ -135,7 +135,7 @@ def _interpolated(a, log_p, target, curvature):
     """A first guess from the solution at some of the targets: Newton then needs one or two steps."""
     knots = np.unique(np.append(target[:: len(target) // _KNOTS], [target.min(), target.max()]))
     u = inverse_log_sum(a, log_p, knots, curvature)
-    rate = 1 / log_sum(a, log_p, u, True)[1]
+    rate = 1 / log_sum(a, log_p, u, a)[1]
     i = np.clip(np.searchsorted(knots, target) - 1, 0, len(knots) - 2)
     gap = knots[i + 1] - knots[i]
     t = (target - knots[i]) / gap

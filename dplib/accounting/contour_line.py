@@ -16,6 +16,7 @@ of the upper line stays below 1.5. For losses that fall in u everything is mirro
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
@@ -52,8 +53,9 @@ class Line:
         self.weights = self.size * np.exp(1j * phase[:, self.alive])
         self.loss = (nodes.loss - nodes.mean[:, None] + rise)[:, self.alive]
 
-    def rounding(self, y):
-        """Bound on the rounding error of phi(y), shape (rows, n)."""
+    @cached_property
+    def _rounding_sums(self):
+        """Weighted sums: what a small phase lets a weight's error do, what it does at most, the error of the loss."""
         nodes, a, keep = self.nodes, self.a, self.alive
         family, u, loss = nodes.family, nodes.u[keep], nodes.loss[:, keep]
         means = tuple(mean[:, keep] for mean in nodes.means)
@@ -63,9 +65,13 @@ class Line:
         turned = 2 * a * sum(means) * (EPS * (8 + shift * (np.abs(u) + shift)) + log_error)
         size = base + log_error + abs(nodes.c) * (error + EPS * np.abs(loss)) + family.bend(nodes.c) * turned + EPS * (8 + np.abs(a * u))
         size, spread = self.size * size, np.abs(self.loss)
-        near, far = (size * spread).sum(axis=1), 2 * size.sum(axis=1)
-        each = (self.size * (error + turned + 2 * EPS * spread)).sum(axis=1)
-        return np.minimum(y * near[:, None], far[:, None]) + y * each[:, None]
+        each = self.size * (error + turned + 2 * EPS * spread)
+        return (size * spread).sum(axis=1)[:, None], 2 * size.sum(axis=1)[:, None], each.sum(axis=1)[:, None]
+
+    def rounding(self, y):
+        """Bound on the rounding error of phi(y), shape (rows, n)."""
+        near, far, each = self._rounding_sums
+        return np.minimum(y * near, far) + y * each
 
     def integral(self, y):
         """The integral of |f| along the line as the rule finds it, shape (rows, n)."""
@@ -120,7 +126,7 @@ class LineDecay:
                 self._lines[halvings] = line_of(nodes, halvings)
             bound = np.minimum(bound, self._lines[halvings].integral(y))
         # The rule for |f| has the upper line on both sides.
-        error = 2 * nodes.quadrature.line_error()
+        error = 2 * nodes.quadrature.line_error
         return np.minimum(bound * (1 + 64 * EPS) + error[:, None], 1.0)
 
     modulus_bound = beyond

@@ -48,7 +48,7 @@ class Quadrature:
         strips = _FEW_STRIPS if len(nodes.base) > 1 else _STRIPS
         self._strips = strips * np.minimum(1 / np.sqrt(self.family.variance), STRIP_CAP)
         self.upper_line = upper_line(self.family, self.c, self._strips[0][:, None])
-        self._lines, self._serves = {}, {}
+        self._lines, self._errors = {}, {}
 
     def _log_tail(self, c, log_moment):
         """log of a bound on the mass of the integrand, and of its nodes, outside the window."""
@@ -87,29 +87,29 @@ class Quadrature:
     def error(self, frequency, c=None):
         """Bound on |computed - true| of M(c + iy) for 0 <= y <= frequency, over M(c), shape (rows,)."""
         if c is None and not self.on_axis(frequency):
-            return self.line_error()
+            return self.line_error
         return self.axis_error(frequency, self.c if c is None else c)
 
     def axis_error(self, frequency, c):
         """As `error`, for sums on the axis."""
-        _, lines, turn, decay, log_tail, log_moment = self._line_parts(c)
-        lines = log_sum_exp(lines + frequency * turn if frequency else lines)
-        error = np.logaddexp(math.log(2) + np.min(lines - decay, axis=0), log_tail)
-        # The nodes dropped from the sums weigh less than 1e-19 of the whole.
-        return np.exp(np.minimum(error - log_moment, 700.0)) + 1e-19
+        if (frequency, c) not in self._errors:
+            _, lines, turn, decay, log_tail, log_moment = self._line_parts(c)
+            lines = log_sum_exp(lines + frequency * turn if frequency else lines)
+            error = np.logaddexp(math.log(2) + np.min(lines - decay, axis=0), log_tail)
+            # The nodes dropped from the sums weigh less than 1e-19 of the whole.
+            self._errors[frequency, c] = np.exp(np.minimum(error - log_moment, 700.0)) + 1e-19
+        return self._errors[frequency, c]
 
     def on_axis(self, frequency):
         """Whether the rule on the axis is good enough up to this frequency, all rounds together, or better than the one beside it."""
         if frequency == 0:  # of the moment
             return True
-        if frequency not in self._serves:
-            with np.errstate(over="ignore"):  # far from good enough
-                missed = self._missed(self.axis_error(frequency, self.c))
-            self._serves[frequency] = missed < _ENOUGH or missed <= self._missed(self.line_error())
-        return self._serves[frequency]
+        missed = self._missed(self.axis_error(frequency, self.c))
+        return missed < _ENOUGH or missed <= self._missed(self.line_error)
 
     def _missed(self, error):
-        return float(self.nodes.rounds @ (error - 1e-17))
+        with np.errstate(over="ignore"):  # far from good enough
+            return float(self.nodes.rounds @ (error - 1e-17))
 
     @cached_property
     def _line_excess(self):
@@ -119,6 +119,7 @@ class Quadrature:
         both = np.logaddexp(log_sum_exp(mass), log_sum_exp(mass + more))
         return both - log_moment, log_tail + more[:, -1] - log_moment
 
+    @cached_property
     def line_error(self):
         """As `error`, on the line beside the axis: at all frequencies."""
         excess, outside = self._line_excess
@@ -128,8 +129,7 @@ class Quadrature:
 
     def serves(self, frequency):
         """Whether the quadrature is good enough up to this frequency, all rounds together."""
-        with np.errstate(over="ignore"):
-            return self._missed(self.error(frequency)) < _ENOUGH
+        return self._missed(self.error(frequency)) < _ENOUGH
 
     def finer_step(self, frequency):
         """The step at which the bounds on the lines, as they are here, would serve."""
@@ -145,7 +145,7 @@ class Quadrature:
         error = self.error(0.0, c)
         if not np.all(error < 0.5):
             return math.inf
-        return float(self.nodes.rounds @ (self._lines[c][-1] - np.log1p(-error) + self.nodes.rounding(c)))
+        return float(self.nodes.rounds @ (self._line_parts(c)[-1] - np.log1p(-error) + self.nodes.rounding(c)))
 
     def share_outside(self):
         """Bound on the share of the mass outside the window."""

@@ -34,7 +34,7 @@ class TwoSidedFamily(Family):
         self.variances = [max(side.variance_bound, 1e-12) for side in (pair.gained, pair.lost)]
         self.variance, self.spread = np.array([max(self.variances)]), np.array([sum(self.variances)])
         self.log_error = np.array([pair.log_probability_error])
-        self._coarse_reach = -1.0
+        self._coarse_reach, self._rough = -1.0, None
 
     def log_ratio_and_slope(self, u):
         value, slope = self.pair.log_ratio_and_slope(u)
@@ -120,23 +120,27 @@ class TwoSidedFamily(Family):
     def window(self, c_low, c_high):
         """An interval outside of which the weights at tilts in [c_low, c_high] are negligible, about: bounds come later."""
         ends = []
-        for c in (c_low, c_high):
-            c = max(c, 0.0)
-            low, high = -_MARGIN, float(self.steepest(c)[0]) + _MARGIN
-            count = int((high - low) * 4) + 2
-            if count > _MOST_ROUGH:
-                raise NoBracketError(f"the contour needs {count} coarse nodes")
-            u = np.linspace(low, high, count)
-            base, loss, _ = self.evaluate(u)
+        for c in (max(c_high, 0.0), max(c_low, 0.0)):
+            u, base, loss = self._rough_up_to(float(self.steepest(c)[0]) + _MARGIN)
             logs = (base + c * loss)[0]
             alive = np.flatnonzero(logs > float(log_sum_exp(logs)) - NEGLIGIBLE - 6)
-            ends += [u[max(alive[0] - 1, 0)], u[min(alive[-1] + 1, count - 1)]]
+            ends += [u[max(alive[0] - 1, 0)], u[min(alive[-1] + 1, len(u) - 1)]]
             # The humps have to be small as well.
             heights, centres, slack = self.humps(c)
             room = NEGLIGIBLE + 4 + slack + heights[0] - float(log_sum_exp(logs)) - math.log(u[1] - u[0])
             reach = np.sqrt(2 * room.clip(0.0))
             ends += [*(centres - reach)[room > 0], *(centres + reach)[room > 0]]
         return float(min(ends)), float(max(ends))
+
+    def _rough_up_to(self, high):
+        """(u, log density, loss) on a grid from the margin below 0 to `high` or beyond."""
+        if self._rough is None or self._rough[0][-1] < high:
+            count = int((high + _MARGIN) * 4) + 2
+            if count > _MOST_ROUGH:
+                raise NoBracketError(f"the contour needs {count} coarse nodes")
+            u = np.linspace(-_MARGIN, high, count)
+            self._rough = u, *self.evaluate(u)[:2]
+        return self._rough
 
 
 class TwoSidedMoments:

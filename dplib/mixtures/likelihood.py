@@ -74,12 +74,8 @@ class Likelihood:
         a, log_p = self.shifts, self.log_probabilities
         # e^{iva} - 1, with the digits of what is small
         turns = 2 * np.sin(v * a / 2) * (1j * np.cos(v * a / 2) - np.sin(v * a / 2))
-        out = np.empty(len(u), complex)
-        for rows, parts in blocks(a, log_p, u):
-            terms = a[parts, None] * (u[rows] - a[parts, None] / 2) + log_p[parts, None]
-            weights = np.exp(terms - terms.max(axis=0))
-            out[rows] = (turns[parts] @ weights) / weights.sum(axis=0)
-        return complex_log1p(out.real, out.imag)
+        mean = log_sum(a, log_p, u, turns)[1]
+        return complex_log1p(mean.real, mean.imag)
 
     def steepest(self, u: np.ndarray) -> np.ndarray:
         """Bounds on the derivative of log(P/Q) between each place and the one before it, u increasing."""
@@ -198,7 +194,7 @@ class Likelihood:
         near = (u >= low) & (u <= high)
         some, far = near.any(), ~near
         value, slope = np.empty(len(u)), np.empty(len(u) if moments else 0)
-        parts = [(near, self._near_parts), (far, lambda x: log_sum(a, log_p, x, moments))]
+        parts = [(near, self._near_parts), (far, lambda x: log_sum(a, log_p, x, a if moments else None))]
         for chosen, evaluate in parts if some else parts[1:]:
             found = evaluate(u[chosen] if some else u)
             value[chosen] = found[0]

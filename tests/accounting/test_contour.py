@@ -140,7 +140,7 @@ def test_lines_beside_the_axis_find_the_transform(family):
         shift = complex(0.0, 1.0) * (nodes.mean - fine.mean)  # of the centre
         found = (1 + turned_sums(nodes.line.weights, nodes.line.loss, y)[0]) * np.exp(y * shift[0] + nodes.log_moment[0] - fine.log_moment[0])
         # What the moment itself misses shifts every value in proportion.
-        bound = (nodes.quadrature.line_error() + nodes.quadrature.error(0.0))[0] + nodes.characteristic_rounding(y, np.full((1, len(y)), 2.0))[0] + 1e-12
+        bound = (nodes.quadrature.line_error + nodes.quadrature.error(0.0))[0] + nodes.characteristic_rounding(y, np.full((1, len(y)), 2.0))[0] + 1e-12
         assert np.all(np.abs(found - truth) <= bound)
         visible += np.abs(found - truth).max() > 1e-9
     assert visible
