@@ -89,16 +89,19 @@ def quantile(values, share):
 
 
 def costs(rows):
+    """A row for each kind; "over" is the median over that of one-sided mixtures with as many participations."""
+    one_sided = {}
     for kind in KINDS + EPOCHS:
         for participations in ("many", "few"):
             chosen = [row for row in rows if row["kind"] == kind and row["participations"] == participations]
             if not chosen:
                 continue
             cpu, widths = [1e3 * row["cpu"] for row in chosen], [row["width"] for row in chosen if "width" in row]
+            beside = one_sided.setdefault((kind.startswith("an epoch"), participations), statistics.median(cpu))
             yield {
                 "kind": kind, "participations": participations, "settings": len(chosen),
                 "contour": sum(row.get("method") == "contour" for row in chosen),
-                "median ms": statistics.median(cpu), "90%": quantile(cpu, 0.9), "slowest": max(cpu),
+                "median ms": statistics.median(cpu), "over": statistics.median(cpu) / beside, "90%": quantile(cpu, 0.9), "slowest": max(cpu),
                 "median width": statistics.median(widths), "its 90%": quantile(widths, 0.9), "widest": max(widths),
             }  # fmt: skip
 

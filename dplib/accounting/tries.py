@@ -12,8 +12,8 @@ LOG_PRACTICAL = -40.0  # log of a delta below which brackets are as narrow as a 
 HARDLY_ANY = 0.05  # expected participations, up to which the contour rarely closes
 # Relative widths that the lattice aims at: first and last, and where the first was far off.
 _GLANCE, _SECOND, _FAR_OFF = 1e-3, 2e-4, 1e-2
-# Cells of a round and points of the sum of each try; the last one, where the one before it was far off.
-_TRIES = (35_000, 500_000), (60_000, 400_000), (400_000, 1_300_000)
+# Of each try the width it aims at, None for that asked for, cells of a round and points of the sum; the last one where the one before was far off.
+_TRIES = (_GLANCE, 35_000, 500_000), (None, 60_000, 400_000), (_GLANCE, 400_000, 1_300_000)
 _FINEST = lattice.MOST_CELLS, lattice.MOST_POINTS
 
 
@@ -22,35 +22,38 @@ class Work:
     """What each accountant may spend, as arguments of its functions; seconds, where nothing is said."""
 
     contour: tuple = ()
-    lattice: tuple = ()  # (cells, points) of each try
+    lattice: tuple = ()  # (width, cells, points) of each try
 
 
 def work_for(parts, log_delta):
     """What method="auto" asks of each: a tenth of a second, less where little can come of it. log_delta : roughly."""
-    hopeful = log_delta > LOG_PRACTICAL and participations(parts) > HARDLY_ANY
-    return Work((10_000_000 if hopeful else 1_000_000,), _TRIES)
+    practical = log_delta > LOG_PRACTICAL
+    hopeful = practical and participations(parts) > HARDLY_ANY
+    # A glance tells whether delta is worth more where it may be far smaller.
+    return Work((10_000_000 if hopeful else 1_000_000,), _TRIES[1:] if practical else _TRIES)
 
 
 def by_tries(ask, tries, tolerance, width, practical):
-    """The lattice at a glance; then on a fine grid with that as a guess, and once more where it is still wide.
+    """The lattice at a glance, unless delta is known to be practical; then on a fine grid, and once more where that is still wide.
 
-    ask(aim, cells, points, guess) : a Bracket, in which the truth lies every time. tries : (cells, points) of each.
+    ask(aim, cells, points, guess) : a Bracket, in which the truth lies every time. tries : as in `Work`.
     width : function of a bracket. practical : function of a bracket or None, whether a finer one is worth its time.
     """
     found = None
-    for aim, (cells, points) in zip((_GLANCE, tolerance, _GLANCE), tries):
+    for number, (aim, cells, points) in enumerate(tries):
+        last_one, aim = number == len(tries) - 1, aim or tolerance
         if found is not None:
             last = width(found)
-            if last <= tolerance or (aim == _GLANCE and last <= _GLANCE):
+            if last <= tolerance or (last_one and last <= _GLANCE):
                 break
-            if last > _FAR_OFF and (cells, points) == tries[-1]:
+            if last > _FAR_OFF and last_one:
                 cells, points = _FINEST
             # A finer grid helps more than a longer window where the grid was too coarse.
             aim = aim if last <= _GLANCE else max(aim, _SECOND)
         try:
             bracket = ask(max(aim, tolerance), cells, points, found and found.upper)
         except NoBracketError:
-            if found is None and aim == tolerance:
+            if found is None and number > 0:
                 raise
             if not practical(found):
                 break
