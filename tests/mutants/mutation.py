@@ -1,7 +1,7 @@
 """Planted faults: does the test that should notice a wrong formula, or a false statement, fail?
 
     python -m tools mutation                        all whose result is not known
-    python -m tools mutation dangerous [NAME …]     the list of tests/mutants/mutants.py, each against its tests
+    python -m tools mutation dangerous [NAME …]     the list of tests/mutants/dangerous_mutants.json, each against its tests
     python -m tools mutation statements [TAG …]     the table of tests/mutants/statement_mutants.json; tags, or words in names of tests
 
 A dangerous mutant is one module of dplib with one place changed; it takes the place of that module. A false statement is the
