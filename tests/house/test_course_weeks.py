@@ -4,13 +4,12 @@ import contextlib
 import io
 import math
 import re
-from pathlib import Path
 
 import course
 import notebook_tools as tools
 import pytest
+from folders import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
 PROJECT = (ROOT / "book" / "project.md").read_text(encoding="utf-8")
 MOST = 150

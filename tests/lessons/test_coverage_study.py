@@ -1,12 +1,10 @@
 """How often statements with a confidence fail: a small version of benchmarks/coverage_study.py, and its committed result."""
 
 import json
-from pathlib import Path
 
 import pytest
-from folders import imported
+from folders import ROOT, imported
 
-ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "coverage_study.json"
 
 

@@ -67,7 +67,7 @@ def brackets(mechanism, epsilon):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-@examples(8)
+@examples(3, 160)
 @given(st.data(), st.floats(0, 1))
 def test_add_is_at_most_remove(name, data, place):
     """The lower end of add never exceeds the upper end of remove; where both are narrow neither end of add does."""
