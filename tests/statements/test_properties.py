@@ -153,7 +153,7 @@ def test_both_is_the_larger_direction(question, direction):
 
 
 @each_route
-@examples(3, 160)
+@examples(5, 160)
 @given(question=questions(), direction=directions, factor=logs(1e-3, 1e3))
 def test_scale_does_not_matter(name, question, direction, factor):
     """[R-0], [C-5]"""
