@@ -1,6 +1,7 @@
 """The weeks of the teaching guide and of the project: stated minutes of the chapters and exercises, at most 150 a week."""
 
 import contextlib
+import functools
 import io
 import math
 import re
@@ -21,6 +22,7 @@ def table(text, first):
     return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in block.splitlines()[2:]]
 
 
+@functools.cache
 def working():
     """{exercise: (chapter, minutes)}: the share, by points, of the working time that a chapter's exercises state."""
     found = {}
