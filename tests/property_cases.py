@@ -1,6 +1,6 @@
 """Random mixtures and compositions for the property tests, and how two answers are compared.
 
-`--hypothesis-profile=thorough` tries twenty times as many examples.
+`--hypothesis-profile=thorough` tries twenty times as many examples, or more.
 """
 
 import math
@@ -17,14 +17,14 @@ DIRECTIONS = ("remove", "add")
 WIDE = 1e-2  # where the search for a narrower bracket ends: all properties hold for wide ones, too
 
 
-def examples(number):
-    """So many examples, or twenty times as many."""
-    return settings(max_examples=number * SCALE)
+def examples(number, thorough=0):
+    """So many examples; with the other profile twenty times as many, or more."""
+    return settings(max_examples=number if SCALE == 1 else max(number * SCALE, thorough))
 
 
-def hostile(number):
+def hostile(number, thorough=0):
     """So many examples, of which none is made smaller: that may take minutes."""
-    return settings(examples(number), phases=[Phase.explicit, Phase.reuse, Phase.generate])
+    return settings(examples(number, thorough), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 def logs(low, high):

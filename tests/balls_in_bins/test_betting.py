@@ -15,14 +15,6 @@ def test_too_few_samples_give_the_bound():
     assert confidence_bounds.betting(np.full(50, 2.0), 2.0, 1e-9, 0.5) == 2.0
 
 
-def test_relative_entropy():
-    assert confidence_bounds.relative_entropy(0.2, 0.2) == 0
-    assert confidence_bounds.relative_entropy(0.0, 0.3) == pytest.approx(-math.log(0.7))
-    assert confidence_bounds.relative_entropy(1.0, 0.3) == pytest.approx(-math.log(0.3))
-    assert confidence_bounds.relative_entropy(0.5, 0.0) == math.inf
-    assert confidence_bounds.relative_entropy(0.5, 1.0) == math.inf
-
-
 @pytest.mark.parametrize("samples", [10**5, 10**8, 10**10])
 def test_no_head_in_many_tosses_has_a_closed_form(samples):
     """With the mean 0 the bound is 1 - failure_probability^(1 / samples), however small that is."""

@@ -4,17 +4,16 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import ROOT
 
 import dplib
 from dplib import matrices
 from dplib._base import random_blocks
 
 joblib = pytest.importorskip("joblib")
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def draws(rng, index, size=3):

@@ -4,9 +4,9 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from folders import ROOT
 
 from dplib import (
     BallsInBins,
@@ -22,7 +22,6 @@ from dplib import (
 from dplib.bridges import command_line
 from dplib.bridges.command_line import main
 
-ROOT = Path(__file__).resolve().parents[2]
 POISSON = "--noise-multiplier 1 --sampling-probability 0.01"
 
 

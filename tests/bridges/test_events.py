@@ -213,7 +213,7 @@ def rounds(event, relation="add/remove"):
     return sum(count for _, count in events.composition(event, relation))
 
 
-TREES = [("add/remove", seed) for seed in range(25 if SCALE > 1 else 6)] + [("substitution", seed) for seed in range(4)]
+TREES = [("add/remove", seed) for seed in range(25 if SCALE > 1 else 3)] + [("substitution", seed) for seed in range(4 if SCALE > 1 else 2)]
 
 
 @pytest.mark.parametrize("relation, seed", TREES)

@@ -1,16 +1,16 @@
 """The weeks of the teaching guide and of the project: stated minutes of the chapters and exercises, at most 150 a week."""
 
 import contextlib
+import functools
 import io
 import math
 import re
-from pathlib import Path
 
 import course
 import notebook_tools as tools
 import pytest
+from folders import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
 PROJECT = (ROOT / "book" / "project.md").read_text(encoding="utf-8")
 MOST = 150
@@ -22,6 +22,7 @@ def table(text, first):
     return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in block.splitlines()[2:]]
 
 
+@functools.cache
 def working():
     """{exercise: (chapter, minutes)}: the share, by points, of the working time that a chapter's exercises state."""
     found = {}

@@ -3,11 +3,10 @@
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import library_files
+from folders import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 CHECK = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
 

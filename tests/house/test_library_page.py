@@ -3,13 +3,12 @@
 import importlib
 import re
 import tomllib
-from pathlib import Path
 
+from folders import ROOT
 from library_files import public_modules
 
 import dplib
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "library.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 

@@ -3,18 +3,17 @@
 import math
 import re
 from fractions import Fraction
-from pathlib import Path
 
 import notebook_tools as tools
 import numpy as np
 import pytest
+from folders import ROOT
 from scipy.stats import norm
 
 import dplib
 from dplib import gaussian, mixtures
 from dplib.results import UpperEnd
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
 RUN = {"noise_multiplier": 1.0, "sampling_probability": 0.01, "steps": 2000}
 

@@ -45,10 +45,10 @@ def lemma_delta(sigma, q, k, e, sharpened):
 
 @pytest.mark.parametrize("sharpened", [False, True])
 def test_the_lemma_of_one_round_against_sixty_digits(sharpened):
-    """500 random settings, rare sampling and certain participation among them: never below 0, never refused, and just enough."""
+    """200 random settings, rare sampling and certain participation among them: never below 0, never refused, and just enough."""
     rng = np.random.default_rng(17)
     zeros = 0
-    for number in range(250):
+    for number in range(100):
         sigma, delta, k = 10 ** rng.uniform(-1.3, 3), 10 ** rng.uniform(-12, -0.05), int(10 ** rng.uniform(0, 3))
         q = 1.0 if number % 10 == 0 else 10 ** rng.uniform(-7, 0)
         bound = baselines.group_lemma(PoissonDPSGD(sigma, q, 1), delta, k, sharpened)
@@ -58,7 +58,7 @@ def test_the_lemma_of_one_round_against_sixty_digits(sharpened):
         assert e >= 0 and cost(e) <= delta * (1 + mp.mpf(10) ** -9), (sigma, q, delta, k)
         assert e == 0 or cost(e * (1 - 1e-7) - 1e-12 * min(1 / sigma, 1)) > delta, (sigma, q, delta, k)
         zeros += e == 0
-    assert 20 < zeros < 230
+    assert 10 < zeros < 90
 
 
 def test_a_group_may_cost_where_one_record_costs_nothing():

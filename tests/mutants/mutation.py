@@ -1,7 +1,7 @@
 """Planted faults: does the test that should notice a wrong formula, or a false statement, fail?
 
     python -m tools mutation                        all whose result is not known
-    python -m tools mutation dangerous [NAME …]     the list of tests/mutants/mutants.py, each against its tests
+    python -m tools mutation dangerous [NAME …]     the list of tests/mutants/dangerous_mutants.json, each against its tests
     python -m tools mutation statements [TAG …]     the table of tests/mutants/statement_mutants.json; tags, or words in names of tests
 
 A dangerous mutant is one module of dplib with one place changed; it takes the place of that module. A false statement is the
@@ -44,6 +44,7 @@ SECONDS = 60  # CPU time after which a fault is given up: no verdict
 _MEMORY = 6 << 30
 
 
+@functools.cache
 def file_of(module):
     """The file of a module, such as "accounting/contour" or a package, "accounting"."""
     folder = library_files.ROOT / library_files.PACKAGE / module
@@ -210,7 +211,7 @@ def dangerous(names, fresh):
 
 def what_is_replaced(mutant):
     """{place: what stands there}, without names of variables and modules: does the place hold what it held?"""
-    tree = ast.parse(source_of(mutant.module))
+    tree, _ = _parsed(source_of(mutant.module))
     return {place: nodes_without_names(node_at(tree, mutant.function, place)) for place in mutant.changes}
 
 

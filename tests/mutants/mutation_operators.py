@@ -41,14 +41,15 @@ def nodes_of(tree, function):
     """The nodes that stand in one function, method, class or the module, not in those inside it, in order."""
     names, found = functions(tree), []
 
-    def walk(node, owner):
-        owner = names[id(node)][0] if id(node) in names else owner
-        if owner == function:
-            found.append(node)
+    def walk(node):
+        found.append(node)
         for child in ast.iter_child_nodes(node):
-            walk(child, owner)
+            if id(child) not in names:
+                walk(child)
 
-    walk(tree, "")
+    for name, node in names.values():
+        if name == function:
+            walk(node)
     return found
 
 
@@ -77,7 +78,7 @@ def replaced(source, function, changes):
     """
     tree = ast.parse(source)
     codes = {id(node_at(tree, function, place)): code for place, code in changes.items()}
-    for node in list(ast.walk(tree)):
+    for node in nodes_of(tree, function):
         for field, value in ast.iter_fields(node):
             if isinstance(value, list):
                 parts = [_new(item, codes[id(item)]) if id(item) in codes else [item] for item in value]

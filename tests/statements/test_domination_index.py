@@ -2,11 +2,9 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from folders import ROOT
 
 # Files with properties, whose docstrings name the statements that they try.
 FILES = ("test_domination*.py", "test_properties*.py", "test_two_sided_statements.py", "test_displacing_statements.py", "test_phases_of_bins.py", "test_allocation_statements.py", "test_wide.py", "test_large_batches.py",

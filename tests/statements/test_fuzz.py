@@ -37,7 +37,7 @@ def ends_soundly(name, arguments, function=None):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(SLOW)])
-@hostile(8)
+@hostile(4, 160)
 @given(st.data())
 def test_functions_answer_soundly_or_refuse_clearly(name, data):
     ends_soundly(name, data.draw(fuzz_cases.arguments(name)))

@@ -11,7 +11,7 @@ MODES = np.array([[0.75, 0.05], [0.5, 0.45], [0.1, 0.7]])
 GRAM = MODES @ MODES.T
 
 
-def _plane(reach=10.0, points=901):
+def _plane(reach=10.0, points=451):
     axis = np.linspace(-reach, reach, points)
     u = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
     q = np.exp(-np.sum(u**2, axis=-1) / 2) / (2 * math.pi) * (axis[1] - axis[0]) ** 2

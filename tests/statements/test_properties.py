@@ -97,7 +97,7 @@ def test_epsilon_is_positive_where_delta_at_zero_is_larger(question, direction, 
 
 
 @each_route
-@examples(3)
+@examples(2, 60)
 @given(question=questions(), direction=directions, factor=st.floats(1.01, 1.5))
 def test_delta_falls_and_is_convex(name, question, direction, factor):
     """delta falls in epsilon, and is convex in e^epsilon."""
@@ -133,7 +133,7 @@ def test_parity_of_one_round(mixture, epsilon):
 
 
 @each_route
-@examples(3)
+@examples(2, 60)
 @given(question=questions())
 def test_add_is_at_most_remove(name, question):
     """[C-9m]"""
@@ -153,7 +153,7 @@ def test_both_is_the_larger_direction(question, direction):
 
 
 @each_route
-@examples(8)
+@examples(5, 160)
 @given(question=questions(), direction=directions, factor=logs(1e-3, 1e3))
 def test_scale_does_not_matter(name, question, direction, factor):
     """[R-0], [C-5]"""
@@ -163,7 +163,7 @@ def test_scale_does_not_matter(name, question, direction, factor):
 
 
 @each_route
-@examples(3)
+@examples(2, 60)
 @given(question=questions(), direction=directions)
 def test_redundant_components_do_not_matter(name, question, direction):
     [(mixture, steps)], epsilon = question
@@ -173,8 +173,8 @@ def test_redundant_components_do_not_matter(name, question, direction):
     assert agree(route(name, [(mixture, steps)], epsilon, direction), route(name, [(padded, steps)], epsilon, direction))
 
 
-@pytest.mark.parametrize("name", ["contour", "lattice", "auto"])
-@examples(3)
+@each_route
+@examples(2, 60)
 @given(question=questions(most=10**4), direction=directions, share=st.floats(0.05, 0.95))
 def test_splitting_and_order_do_not_matter(name, question, direction, share):
     """T rounds are T_1 rounds of it and T - T_1 of an equal pair, in either order, a trivial pair between."""
@@ -216,7 +216,7 @@ def test_posterior_variance_stays_below_its_bound(mixture):
 
 
 @each_route
-@examples(3)
+@examples(2, 60)
 @given(question=questions(), direction=directions, more=st.integers(1, 1000))
 def test_more_rounds_cost_more(name, question, direction, more):
     [(mixture, steps)], epsilon = question
@@ -225,7 +225,7 @@ def test_more_rounds_cost_more(name, question, direction, more):
 
 
 @each_route
-@examples(3)
+@examples(2, 60)
 @given(setting=rounds(), direction=directions, share=st.floats(0.3, 0.99), factor=st.floats(1.01, 2.0), data=st.data())
 def test_more_sampling_or_less_noise_costs_more(name, setting, direction, share, factor, data):
     """[R-0]"""
@@ -238,7 +238,7 @@ def test_more_sampling_or_less_noise_costs_more(name, setting, direction, share,
 
 
 @each_route
-@examples(3)
+@examples(2, 60)
 @given(setting=rounds(most=10**4), direction=directions, k=st.integers(1, 6), data=st.data())
 def test_a_larger_group_costs_more(name, setting, direction, k, data):
     """[G-4L]"""
@@ -250,7 +250,7 @@ def test_a_larger_group_costs_more(name, setting, direction, k, data):
 
 
 @each_route
-@examples(3)
+@examples(2, 60)
 @given(mixture=mixtures(2.0), steps=st.integers(2, 300), direction=directions, growth=st.floats(1.0, 1.5), data=st.data())
 def test_larger_sensitivities_cost_more(name, mixture, steps, direction, growth, data):
     """[G-2.9], composed: stochastically larger sensitivities dominate."""
@@ -265,7 +265,7 @@ def test_larger_sensitivities_cost_more(name, mixture, steps, direction, growth,
 
 
 @each_route
-@examples(3)
+@examples(2, 60)
 @given(setting=rounds(most=1000), direction=directions, data=st.data())
 def test_hiding_which_mixture_it_was_costs_less(name, setting, direction, data):
     """[C-7] The half-and-half mixture of two pairs is no easier than the worse one of them."""
