@@ -108,7 +108,7 @@ def edit_exercises(root):
 
 def edit_solution(root):
     made_cells = course_example.cells()
-    made_cells["solution-1"]["source"] = course_example.VALUE.replace("1 / 8", "0.125")
+    made_cells["solution-1"]["source"] = made_cells["solution-1"]["source"].replace("1 / 8", "0.125")
     course_example.write(root, made_cells)
 
 
