@@ -35,6 +35,7 @@ def test_a_failing_step_fails_the_run(tmp_path, monkeypatch, capsys):
         (tmp_path / f"test_{name}.py").write_text(f"def test_{name}():\n    assert 1 + 1 == {number}\n")
     base = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
     good, bad = ([*base, str(tmp_path / f"test_{name}.py")] for name in ("good", "bad"))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # which take a second each
     monkeypatch.setattr(run_tests, "STEPS", {"good": lambda: [good], "bad": lambda: [good, bad]})
     monkeypatch.setattr(sys, "argv", ["run_tests.py", "bad", "good"])
     assert run_tests.main() == 1
