@@ -348,7 +348,7 @@ def test_it_decides_as_the_chapter_does(form, html):
     """All sets of answers: the ending of the chapter's list of rules; where there is none, a reason and a way on."""
     seen = set()
     for answers in COMBINATIONS:
-        ask(form, **answers, records=10_000, batch=1000, steps=1000, sigma=10)  # which the page answers fast
+        ask(form, **answers, records=10_000, steps=1000, sigma=10)  # which the page answers fast
         ending = ending_of(answers)
         assert result(form)["ending"] == ending, answers
         said, proved = form.inner_text("#calculator-answer"), form.get_attribute("#calculator-proof", "href")
