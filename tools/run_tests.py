@@ -29,7 +29,7 @@ STEPS = {
         [*PYTEST, "--doctest-modules", "dplib"],
     ],
     "notebooks": lambda: [[*PYTEST, *NBVAL, *map(str, tools.notebooks())]],
-    "book": lambda: [[*PYTEST, "tests/book", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=10"]],
+    "book": lambda: [[*PYTEST, "tests/book", "-m", "not trust", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=10"]],
 }
 SUMMARY = re.compile(r"^=*\s*((?:\d+ [a-z]+,? ?)+|no tests ran) in [\d.]+s")
 

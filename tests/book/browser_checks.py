@@ -2,12 +2,18 @@
 
 import contextlib
 import threading
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from page_server import server
 
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
+
+
+def script(name):
+    """A function in JavaScript that tests ask pages with."""
+    return (Path(__file__).parent / "scripts" / f"{name}.js").read_text(encoding="utf-8")
 
 
 @contextlib.contextmanager
@@ -167,40 +173,33 @@ def menu_problems(page, width):
     return []
 
 
-def keyboard_problems(page):
-    """The first Tab offers to skip to the content; going on, what has the focus is visible and links follow."""
-    problems = []
+def skip_problems(page):
+    """The first Tab offers to skip to the content, for everybody to see, and leads there."""
     page.evaluate("() => { document.activeElement && document.activeElement.blur(); window.scrollTo(0, 0) }")
     page.keyboard.press("Tab")
     first = page.evaluate("document.activeElement.getAttribute('href') || ''")
     if first != "#main-content":
         return [f"the first Tab does not reach the link to the content (but {first!r})"]
     settle(page, 400)  # it slides in
-    box = page.evaluate(
-        "(() => { const b = document.activeElement.getBoundingClientRect(); return [b.bottom, b.width] })()"
-    )
-    if box[0] <= 0 or box[1] <= 0:
-        problems.append("the link to the content stays invisible when it has the focus")
+    bottom, width = page.evaluate("(() => { const b = document.activeElement.getBoundingClientRect(); return [b.bottom, b.width] })()")
+    problems = [] if bottom > 0 and width > 0 else ["the link to the content stays invisible when it has the focus"]
     page.keyboard.press("Enter")
-    if not page.url.endswith("#main-content"):
-        problems.append("the link to the content does not lead there")
-    reached = 0
-    for _ in range(40):
+    return problems if page.url.endswith("#main-content") else [*problems, "the link to the content does not lead there"]
+
+
+def keyboard_problems(page, most=1500):
+    """From the content on Tab goes through the page and round again: it never stays, nor circles in a part; in the content the focus is seen."""
+    problems, reached, focus = skip_problems(page), 0, script("focus")
+    for number in range(most):
         page.keyboard.press("Tab")
-        state = page.evaluate(
-            """() => { const node = document.activeElement;
-            const marked = node => { const style = getComputedStyle(node);
-                return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0; };
-            const card = node.closest('.sd-card');
-            return [!!node.closest('main'), marked(node) || (card && marked(card)), node.outerHTML.slice(0, 80)] }"""
-        )
-        if state[0]:
-            reached += 1
-            if not state[1]:
-                problems.append(f"no sign of the focus on {state[2]}")
-    if reached == 0:
-        problems.append("40 Tabs after the skip link reach nothing in the content")
-    return problems
+        before, inside, marked, node = page.evaluate(focus, number)
+        if before > 0:
+            return [*problems, f"Tab comes back to {node} without having left the page"]
+        if before == 0:
+            return problems if reached > 5 else [*problems, f"Tab reaches {reached} places in the content"]
+        reached += inside
+        problems += [] if marked or not inside else [f"no sign of the focus on {node}"]
+    return [*problems, f"{most} Tabs do not lead out of the page"]
 
 
 def search_results(page, address, words):

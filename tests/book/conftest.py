@@ -49,7 +49,7 @@ def build_record(once):
 
 @pytest.fixture(scope="session")
 def small(once):
-    """The small project with stored outputs, built, no fault in it; to be copied before it is changed."""
+    """The small project with an address and stored outputs, built, no fault in it; to be copied before it is changed."""
     folder, record = once("small", lambda folder: "{}\n{}".format(*build(small_project.executed(folder / "project"))))
     assert record.startswith("0\n"), record
     return folder / "project"

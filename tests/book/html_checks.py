@@ -5,9 +5,9 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import lxml.html
 import policy
-from bs4 import BeautifulSoup, Tag
-from bs4.element import PreformattedString
+from bs4 import BeautifulSoup
 
 REMOTE = re.compile(r"^(?:https?:)?//", re.IGNORECASE)
 
@@ -24,17 +24,13 @@ def problems(folder):
     """Everything that is wrong with the pages of a folder; each is parsed once."""
     found, anchors, links, figures = [], {}, [], Counter()
     for path in pages(folder):
-        document, name = soup(path), str(path.relative_to(folder))
-        anchors[path.resolve()] = anchors_of(document)
-        links += [(path, name, node["href"]) for node in document.find_all("a", href=True)]
-        article = document.find("article") or document
+        document, name = lxml.html.document_fromstring(path.read_text(encoding="utf-8")), str(path.relative_to(folder))
+        anchors[path.resolve()] = {*document.xpath("//@id"), *document.xpath("//a/@name")}
+        links += [(path, name, address) for address in document.xpath("//a/@href")]
+        article = next(document.iter("article"), document)
         found += image_problems(path, name, article) + figure_problems(name, article, figures)
         found += raw_markup(name, document) + unlinked_names(name, document)
     return found + dead_links(links, anchors) + policy_problems(folder)
-
-
-def anchors_of(document):
-    return {node["id"] for node in document.find_all(id=True)} | {node["name"] for node in document.find_all("a", attrs={"name": True})}
 
 
 def dead_links(links, anchors):
@@ -67,7 +63,7 @@ def alt_text_is_real(text):
 def image_problems(path, name, article):
     """Images without a file or without real alternative text; those that come late, without a size that keeps their place."""
     found = []
-    for node in article.find_all("img"):
+    for node in article.iter("img"):
         source = node.get("src", "")
         if not REMOTE.match(source) and not source.startswith("data:"):
             if not (path.parent / unquote(urlsplit(source).path)).is_file():
@@ -85,14 +81,13 @@ def figure_problems(name, article, seen):
     A companion counts on where its chapter ends; `seen` counts the figures of each chapter so far.
     """
     found, numbers, chapter = [], [], re.match(r"notebooks/(\d+)_", name)
-    for node in article.find_all("img"):
-        figure = node.find_parent("figure")
-        caption = figure and figure.find("figcaption")
-        number = caption and caption.find(class_="caption-number")
-        if not number or not caption.find(class_="caption-text").get_text(strip=True).endswith("."):
+    for node in article.iter("img"):
+        captions = [caption for figure in node.iterancestors("figure") for caption in figure.iter("figcaption")]
+        number, text = ([part.text_content().strip() for caption in captions for part in caption.find_class(f"caption-{kind}")] for kind in ("number", "text"))
+        if not number or not text or not text[0].endswith("."):
             found.append(f"{name}: {node.get('src')}: no figure with a number and a caption")
         else:
-            numbers.append(number.get_text(strip=True))
+            numbers.append(number[0])
     if chapter:
         number, first = int(chapter.group(1)), seen[chapter.group(1)] + 1
         seen[chapter.group(1)] += len(numbers)
@@ -101,10 +96,22 @@ def figure_problems(name, article, seen):
     return found
 
 
+def classes(node):
+    return node.get("class", "").split()
+
+
+def is_within(node, tags):
+    return next(node.iterancestors(*tags), None) is not None
+
+
 def text_without(node, left_out):
     """The text of a part of a page, without the tags for which `left_out` holds."""
-    parts = [text_without(part, left_out) if isinstance(part, Tag) else part for part in node.children if not (isinstance(part, Tag) and left_out(part))]
-    return " ".join(part for part in parts if not isinstance(part, PreformattedString))
+    parts = [node.text or ""]
+    for part in node:
+        if isinstance(part.tag, str) and not left_out(part):  # a comment has no name
+            parts.append(text_without(part, left_out))
+        parts.append(part.tail or "")
+    return " ".join(parts)
 
 
 MARKUP = {
@@ -117,10 +124,10 @@ MARKUP = {
 
 def raw_markup(name, document):
     """Markup that was meant to be interpreted and shows up as text."""
-    main = document.find("main")
+    main = next(document.iter("main"), None)
     if main is None:
         return []
-    text = text_without(main, lambda tag: tag.name in ("pre", "code", "script", "style") or "math" in tag.get("class", ()))
+    text = text_without(main, lambda tag: tag.tag in ("pre", "code", "script", "style") or "math" in classes(tag))
     found = [(what, match) for what, pattern in MARKUP.items() if (match := pattern.search(text))]
     return [f"{name}: {what} shows up: {text[max(0, match.start() - 30) : match.end() + 30]!r}" for what, match in found]
 
@@ -131,17 +138,18 @@ NO_TEXT = {"a", "pre", "code", "script", "h1", "h2", "h3", "h4"}
 
 def unlinked_names(name, document):
     """Tags of statements, names of the library and tests in the text that lead nowhere; numbers beside the tags."""
-    article = document.find("article")
+    article = next(document.iter("article"), None)
     if article is None:
         return []
-    titles = ("math", "admonition-title", "method")
-    text = text_without(article, lambda tag: tag.name in NO_TEXT or any(kind in tag.get("class", ()) for kind in titles))
+    titles = {"math", "admonition-title", "method"}
+    text = text_without(article, lambda tag: tag.tag in NO_TEXT or not titles.isdisjoint(classes(tag)))
     around = ["a", "pre", "script", "h1", "h2", "h3", "h4"]
-    codes = [code.get_text() for code in article.find_all("code") if not code.find_parent(around) and LINKED.match(code.get_text())]
-    found = [f"{name}: {code} is no link" for code in codes]
+    codes = [code.text_content() for code in article.iter("code") if not is_within(code, around)]
+    found = [f"{name}: {code} is no link" for code in codes if LINKED.match(code)]
     found += [f"{name}: {tag} is no link" for tag in re.findall(r"\[[A-Z]{1,2}-\d[^\]]*\]", text)]
-    numbers = (node.get_text() for node in article.select(".caption-number") if not node.find_parent(around) and not node.find_parent("p", "admonition-title"))
-    return found + [f"{name}: {number}" for number in numbers if re.match(r"(?!Figure)\w+ \d+", number)]
+    numbers = [node for node in article.find_class("caption-number") if not is_within(node, around)]
+    shown = [node.text_content() for node in numbers if not any("admonition-title" in classes(above) for above in node.iterancestors("p"))]
+    return found + [f"{name}: {number}" for number in shown if re.match(r"(?!Figure)\w+ \d+", number)]
 
 
 # The policy of a page, but for the hashes of its inline scripts; tools/policy.py writes it.
@@ -154,18 +162,20 @@ POLICY = (
 def policy_problems(folder):
     """Pages without that policy, with anything before it, or with code that it does not name, and known scripts that no page has.
 
-    So nothing is loaded from elsewhere.
+    So nothing is loaded from elsewhere. This reads pages by another parser than what writes the policy.
     """
     problems, unused = [], set(policy.KNOWN)
     for path in sorted(Path(folder).rglob("*.html")):
         name, text = path.relative_to(folder), path.read_text(encoding="utf-8")
         if str(name) == "search.html":  # which alone may run WebAssembly
             text = text.replace(" 'wasm-unsafe-eval'", "", 1)
-        active, stated = policy.Active(text), policy.stated(text)
+        document, stated = lxml.html.document_fromstring(text), policy.stated(text)
+        scripts = [node.text or "" for node in document.xpath("//script[not(@src)]") if node.get("type", "") not in policy.DATA_TYPES]
         if stated is None or re.search(r"<(?:script|link|style)\b", text[: text.index(stated)]):
             problems.append(f"{name}: no policy, or something before it")
-        elif stated != policy.policy(active.inline) or re.sub(r" 'sha256-[^']+'", "", stated) != POLICY:
+        elif stated != policy.policy(scripts) or re.sub(r" 'sha256-[^']+'", "", stated) != POLICY:
             problems.append(f"{name}: the policy says {stated!r}")
-        problems += [f"{name}: code in an attribute: {found}" for found in [*active.handlers, *active.addresses]]
-        unused -= {policy.digest(script) for script in active.inline}
+        active = [found for found in document.xpath("//@*") if found.attrname.startswith("on") or policy.RUNS.match(found)]
+        problems += [f"{name}: code in an attribute: {found}" for found in active]
+        unused -= {policy.digest(script) for script in scripts}
     return problems + [f"a known script that no page has: {script}" for script in unused]

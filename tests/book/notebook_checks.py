@@ -177,12 +177,6 @@ def lesson_problems(notebook):
     return problems
 
 
-def figure_names(notebook):
-    """The names of the figures with a caption, which are their addresses in the book."""
-    shown = (cell["metadata"].get("mystnb", {}) for cell in tools.code_cells(notebook))
-    return [each["figure"]["name"] for each in shown if "figure" in each]
-
-
 CHECKS = (
     markdown_problems,
     active_problems,

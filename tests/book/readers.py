@@ -8,6 +8,7 @@ import json
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 PATIENCE = 600  # seconds for one cell or one page
 
@@ -40,22 +41,8 @@ class Chromium:
 
 
 # No start page and no question; no network but this machine's, as every other host is asked of a port where nobody listens.
-PREFERENCES = {
-    "marionette.port": 0,
-    "general.smoothScroll": False,  # else a click may look for a button that is on its way
-    "browser.shell.checkDefaultBrowser": False,
-    "browser.startup.page": 0,
-    "browser.startup.homepage_override.mstone": "ignore",
-    "datareporting.policy.dataSubmissionEnabled": False,
-    "toolkit.telemetry.reportingpolicy.firstRun": False,
-    "network.proxy.type": 1,
-    "network.proxy.http": "127.0.0.1",
-    "network.proxy.http_port": 9,
-    "network.proxy.ssl": "127.0.0.1",
-    "network.proxy.ssl_port": 9,
-    "network.captive-portal-service.enabled": False,
-    "network.connectivity-service.enabled": False,
-}
+# Smooth scrolling: a click may look for a button that is on its way.
+PREFERENCES = json.loads(Path(__file__).with_name("firefox.json").read_text(encoding="utf-8"))
 
 
 class Firefox:

@@ -9,8 +9,11 @@ import nbformat
 import notebook_tools as tools
 from bootstrap_cell import bootstrap_source
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from set_repository import set_repository
 
 ROOT = tools.ROOT
+PAGES = Path(__file__).with_name("small")
+ADDRESS = "https://github.com/someone/book"
 
 INIT = '"""A small library."""\n\nimport importlib\n\n_HOMES = {"area": ".shapes", "share": ".bins"}\n\n\ndef __getattr__(name):\n    if name not in _HOMES:\n        raise AttributeError(name)\n    return getattr(importlib.import_module(_HOMES[name], __name__), name)\n'
 SHAPES = '"""Shapes."""\n\nfrom .numbers import square\n\n\ndef area(side):\n    """Area of a square."""\n    return square(side)\n'
@@ -26,46 +29,6 @@ LIBRARY = {
     "tables/bins.json": '{"bins": 2}\n',
 }
 
-INTRO = """\
-# A small book
-
-A picture from a notebook:
-
-```{figure} _figures/line.png
-:name: fig-intro-line
-:alt: A straight line that rises from one to two
-
-The line rises from $1$ to $2$.
-```
-
-The [first theorem](theorems.md) is in [chapter 1](../notebooks/01_first.ipynb#the-statement), and
-$a^2 \\ge 0$ holds. See {prf:ref}`thm-square`.
-"""
-
-THEOREMS = """\
-# Theorems
-
-```{prf:theorem} Squares are not negative · G-1
-:label: thm-square
-
-$$a^2 \\ge 0.$$
-```
-
-| Tag | Statement | Notebook section | Function | Test |
-|---|---|---|---|---|
-| G-1 | $a^2 \\ge 0$ for every real $a$ | [1. First](../notebooks/01_first.ipynb#the-statement) | `dplib.PoissonDPSGD` | `tests/test_numbers.py::test_square` |
-"""
-
-TOC = """\
-format: jb-book
-root: book/intro
-chapters:
-  - file: notebooks/01_first
-  - file: notebooks/02_second
-  - file: book/theorems
-"""
-
-
 def notebook(title, body):
     """A notebook that keeps every rule; `body` is the source of its last cell."""
     cells = [
@@ -74,7 +37,7 @@ def notebook(title, body):
             id="title",
         ),
         new_code_cell(bootstrap_source(), id="bootstrap"),
-        new_code_cell("import matplotlib.pyplot as plt\n\nfrom dplib import area", id="imports"),
+        new_code_cell("from dplib import area", id="imports"),
         new_markdown_cell("## The statement\n\n[G-1] For every $a$, $a^2 \\ge 0$.", id="statement"),
         new_code_cell(body, id="body"),
     ]
@@ -93,15 +56,15 @@ def make(folder):
     (folder / "tools").mkdir()
     shutil.copy2(ROOT / "tools" / "library_files.py", folder / "tools")  # which the extensions use
     (folder / "book" / "references.bib").write_text("")
-    (folder / "_toc.yml").write_text(TOC)
-    (folder / "book" / "intro.md").write_text(INTRO)
-    (folder / "book" / "theorems.md").write_text(THEOREMS)
+    shutil.copy2(PAGES / "_toc.yml", folder)
+    for name in ("intro.md", "theorems.md"):
+        shutil.copy2(PAGES / name, folder / "book")
     (folder / "tests" / "test_numbers.py").write_text("def test_square():\n    assert True\n")
     for name, text in LIBRARY.items():
         (folder / "dplib" / name).write_text(text)
     first = notebook("1. First", "assert area(3) == 9\nprint(area(3))")
     picture = new_code_cell(
-        "_ = plt.plot([1, 2])\nplt.show()",
+        "import matplotlib.pyplot as plt\n\n_ = plt.plot([1, 2])\nplt.show()",
         id="picture",
         metadata={
             "figure": {"name": "line"},
@@ -130,8 +93,9 @@ def edit(folder, file, old, new):
 
 
 def executed(folder):
-    """The project with stored outputs."""
+    """The project with an address and stored outputs."""
     folder = make(folder)
+    set_repository(folder, ADDRESS)
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools" / "execute.py"), "--root", str(folder)],
         capture_output=True,

@@ -25,25 +25,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser]
 EVERY = {"poisson, swap": 2, "poisson, mixed": 4, "fixed, swap": 4}  # of the random sizes on which a scheme is compared
 PAGE = "notebooks/18_which_accountant.html"
 AGREEMENT = 1e-8  # relative: a bracket of the browser and one of the library
-ASK = """settings => settings.map(([sigma, q, T, k, delta, direction]) => {
-  const A = PrivacyAccountant;
-  const made = new A.PoissonDPSGD({noiseMultiplier: sigma, samplingProbability: q, steps: T, groupSize: k});
-  try { const b = made.epsilon(delta, direction); return [b.lower, b.upper]; }
-  catch (error) { if (error instanceof A.NoBracketError) return error.message; throw error; }
-})"""
-ASK_SCHEMES = """settings => settings.map(([sigma, B, n, T, k, delta, E]) => {
-  const A = PrivacyAccountant, common = {noiseMultiplier: sigma, groupSize: k};
-  const ends = (made) => {
-    try { const b = made.epsilon(delta); return [b.lower, b.upper]; }
-    catch (error) { if (error instanceof A.NoBracketError) return error.message; throw error; }
-  };
-  const fixed = new A.FixedBatchDPSGD({...common, batchSize: B, datasetSize: n - k, steps: T});
-  return {fixed: ends(fixed), known: ends(A.knownBatches({...common, participations: E})),
-    last: ends(new A.LastIterate({...common, samplingProbability: B / n, steps: T})),
-    "poisson, swap": ends(new A.MixedDPSGD({...common, samplingProbability: B / n, steps: T, others: k})),
-    "poisson, mixed": ends(new A.MixedDPSGD({...common, samplingProbability: B / n, steps: T, others: 1 + k % 7})),
-    "fixed, swap": ends(A.replaced(fixed))};
-})"""
+ASK = checks.script("epsilons")
+ASK_SCHEMES = checks.script("schemes")
 
 
 @pytest.fixture(scope="module")
@@ -167,8 +150,6 @@ def test_every_scheme_agrees_with_the_library(bare):
             route, *arguments = routes[scheme]
             try:
                 found = route(*arguments)
-                if route is either_side and found.width > AGREEMENT * found.upper:
-                    raise NoBracketError('wider than what is compared')
             except (NoBracketError, ValueError):  # another accountant of the library, with a wider bracket
                 if route in (by_contour, either_side):
                     found = arguments[0].epsilon(delta)
@@ -188,10 +169,8 @@ def test_every_scheme_agrees_with_the_library(bare):
 @pytest.mark.parametrize("B, n, k", [(1, 5, 1), (3, 7, 4), (40, 60, 30), (100, 10_000, 9), (2, 10**12, 1000)])
 def test_the_weights_of_a_fixed_batch(bare, B, n, k):
     """Hypergeometric weights against exact fractions, as far as they are not negligible."""
-    logs, error = bare.evaluate(
-        "([B, n, k]) => { const [logs, error] = PrivacyAccountant.hypergeometric(B, n, k); return [[...logs], error]; }",
-        [B, n, k],
-    )
+    ask = "([B, n, k]) => { const [logs, error] = PrivacyAccountant.hypergeometric(B, n, k); return [[...logs], error]; }"
+    logs, error = bare.evaluate(ask, [B, n, k])
     ways = [math.comb(k, j) * math.comb(n, B - j) for j in range(min(B, k) + 1)]
     exact = [math.log(Fraction(way, max(ways))) for way in ways]
     assert len(logs) == len(exact) and error < 1e-12
@@ -214,11 +193,7 @@ def test_the_gaussian_mechanism_against_sixty_digits(bare):
             assert abs(value - exact) <= gaussian.TAIL_ERROR * (1 + abs(exact)), (t, a)
     asked = [[10 ** rng.uniform(-1.3, 3), int(10 ** rng.uniform(0, 7)), int(10 ** rng.uniform(0, 3)), 10 ** rng.uniform(-12, -0.01)] for _ in range(200)]
     asked.append([0.05, 10**7, 1, 1e-6])  # was off in the fifth digit
-    ends = """settings => settings.map(([noiseMultiplier, participations, groupSize, delta]) => {
-      const found = PrivacyAccountant.knownBatches({noiseMultiplier, participations, groupSize}).epsilon(delta);
-      return [found.lower, found.upper];
-    })"""
-    for (sigma, steps, k, delta), (lower, upper) in zip(asked, bare.evaluate(ends, asked)):
+    for (sigma, steps, k, delta), (lower, upper) in zip(asked, bare.evaluate(checks.script("known_batches"), asked)):
         assert 0 <= lower <= upper <= max(1.000001 * lower, 1e-6)
         with mp.workdps(60):
             mu = k * mp.sqrt(steps) / mp.mpf(sigma)
@@ -234,14 +209,7 @@ def test_the_lemma_of_any_setting(bare):
         q, T = 1.0 if number % 10 == 0 else 10 ** rng.uniform(-6, 0), 1 if number % 3 else int(10 ** rng.uniform(0, 4))
         asked.append([10 ** rng.uniform(-0.5, 2), q, T, 10 ** rng.uniform(-12, -0.1), int(rng.integers(1, 17))])
     asked.append([2, 0.01, 1, 1e-5, 3])  # was -.049
-    answers = bare.evaluate(
-        """settings => settings.map(([noiseMultiplier, samplingProbability, steps, delta, k]) => {
-          const A = PrivacyAccountant;
-          try { return A.groupLemma(new A.PoissonDPSGD({noiseMultiplier, samplingProbability, steps}), delta, k); }
-          catch (error) { if (error instanceof A.NoBracketError) return null; throw error; }
-        })""",
-        asked,
-    )
+    answers = bare.evaluate(checks.script("group_lemma"), asked)
     zeros = some = 0
     for (sigma, q, T, delta, k), bound in zip(asked, answers):
         if bound is None:
@@ -380,7 +348,7 @@ def test_it_decides_as_the_chapter_does(form, html):
     """All sets of answers: the ending of the chapter's list of rules; where there is none, a reason and a way on."""
     seen = set()
     for answers in COMBINATIONS:
-        ask(form, **answers)
+        ask(form, **answers, records=10_000, steps=1000, sigma=10)  # which the page answers fast
         ending = ending_of(answers)
         assert result(form)["ending"] == ending, answers
         said, proved = form.inner_text("#calculator-answer"), form.get_attribute("#calculator-proof", "href")
@@ -422,6 +390,7 @@ def random_states():
 
 SMALL = {  # where more rounds take the library long
     ("pauses", "epsilon"): {"records": 2000, "batch": 80, "steps": 60},
+    ("allocation", "epsilon"): {"records": 2000, "batch": 80, "steps": 25, "parts": 1},
     ("allocation", "sigma"): {"records": 2000, "batch": 80, "steps": 25, "parts": 1},
 }
 SECOND = {  # endings whose Python prints a smaller number as well: of which questions

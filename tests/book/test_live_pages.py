@@ -12,11 +12,7 @@ RECORDS, B, E = 30, 6, 5
 
 def drawn(page, scheme, seeds=40, records=RECORDS, b=B, epochs=E):
     """Participation, shape (seeds, rounds, records)."""
-    rounds = page.evaluate(
-        """([scheme, n, b, E, seeds]) => Array.from({length: seeds}, (_, seed) =>
-        SamplingSchemes.SCHEMES[scheme].draw(n, b, E, SamplingSchemes.random(seed)).map((batch) => [...batch]))""",
-        [scheme, records, b, epochs, seeds],
-    )
+    rounds = page.evaluate(checks.script("draw"), [scheme, records, b, epochs, seeds])
     found = np.zeros((seeds, b * epochs, records), bool)
     for run, batches in enumerate(rounds):
         for t, batch in enumerate(batches):

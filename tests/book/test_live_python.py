@@ -114,6 +114,7 @@ def test_memory_of_a_module_is_limited():
         live.limited(module[:11])
 
 
+@pytest.mark.trust
 def test_stated_errors_of_estimates_are_those_of_the_library():
     """The same calls as in the three cells. Another LAPACK makes other draws: the standard errors then agree to their own error."""
     rates = ((matrices.binary_tree(8), 1e-4), (matrices.binary_tree(8), 1e-5), (matrices.binary_tree(4), 1e-5))
@@ -131,6 +132,7 @@ def test_stated_errors_of_estimates_are_those_of_the_library():
     assert np.abs(np.log(found) - np.log(stated)).max() < live_outputs.STANDARD_ERRORS * math.sqrt(2 / 62)
 
 
+@pytest.mark.trust
 def test_estimates_stand_where_they_are_said_to_be():
     """Words without an error in these cells must be equal; those with one are numbers, and have the unit in their last place."""
     for (name, number), sampled in live_outputs.SAMPLED.items():

@@ -13,7 +13,7 @@ KINDS = [
     "notebooks/05_group_privacy.html",
     "notebooks/18_which_accountant.html",
     "book/live_sampling.html",
-    "book/theorems.html",
+    "book/errata.html",
     "search.html",
     "genindex.html",
 ]

@@ -16,21 +16,7 @@ CORE = [page["file"].split("/")[1] for page in TOC["parts"][0]["chapters"] if pa
 LESSONS = [path.stem for path in tools.chapters() if not path.stem.endswith("_in_depth") and path.stem not in slides.NO_LESSONS]
 WITHOUT_A_BOX = {"00_tour", "18_which_accountant", "19_common_mistakes", "21_one_axis"}  # lessons that prove nothing themselves
 
-PAGE = """\
-<html><head><script>window.MathJax = {"tex": {}}</script></head><body><article><section id="first"><h1>1. First<a class="headerlink" href="#first">#</a></h1>
-<p><strong>The question.</strong> How much?</p>
-<p><strong>The answer.</strong> This much, see <a href="02_second.html#there">there</a> and <a href="#below">below</a>:</p>
-<div class="cell"><div class="cell_output"><table><tr><td>42</td></tr></table></div></div>
-<figure id="fig-1"><img src="../_images/one.png" alt="A line that rises from one to two"><figcaption><span class="caption-text">It rises.</span></figcaption></figure>
-<section id="below"><h2>The claim</h2><p>Words that no slide has.</p>
-<blockquote><div><p><strong>Theorem (one).</strong> One is one.</p></div></blockquote>
-<blockquote><div><p>A quotation.</p></div></blockquote>
-<p><strong>Expect.</strong> What?</p><details class="answer"><summary>That</summary><table><tr><td>7</td></tr></table></details></section>
-<section id="assumptions"><h2>Assumptions</h2><table><tr><td>Sampling</td></tr></table></section>
-<section id="take"><h2>What to take away</h2><p>One is one.</p></section>
-<section id="exercises"><h2>Exercises</h2><blockquote><p><strong>Theorem.</strong> Not this.</p></blockquote></section>
-</section></article></body></html>
-"""
+PAGE = (tools.ROOT / "tests" / "book" / "small" / "lesson.html").read_text(encoding="utf-8")
 
 
 def test_parts_of_a_page_become_slides():

@@ -84,11 +84,6 @@ def test_title_carries_the_number_of_the_file():
         assert title.startswith(f"# {int(path.stem[:2])}. "), f"{path.name}: {title}"
 
 
-def test_names_of_figures_are_unique():
-    names = [name for path in NOTEBOOKS for name in notebook_checks.figure_names(tools.read(path))]
-    assert len(set(names)) == len(names)
-
-
 def test_figures_of_prose_pages_come_from_notebooks():
     """Every image of a prose page is a stored output of a notebook; html_checks looks for its alternative text."""
     named = notebook_figures.stored_figures(tools.ROOT)

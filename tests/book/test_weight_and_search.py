@@ -1,7 +1,9 @@
 """The front page is light, and the search finds every theorem, symbol and function."""
 
 import gzip
+import json
 import re
+from pathlib import Path
 
 import browser_checks as checks
 import index_checks
@@ -78,35 +80,7 @@ def found(search, words, start):
 
 
 # What a reader may ask, and where the first entry leads.
-QUERIES = {
-    "group privacy": "notebooks/05_",
-    "user-level privacy": "notebooks/05_",
-    "noise multiplier": "notebooks/18_",
-    "epsilon calculator": "notebooks/18_",
-    "which sigma": "notebooks/18_",
-    "which accountant": "notebooks/18_",
-    "choosing delta": "notebooks/18_",
-    "common mistakes": "notebooks/19_",
-    "negative epsilon": "notebooks/20_",
-    "epsilon inf": "notebooks/20_",
-    "nan": "notebooks/20_",
-    "hangs": "notebooks/20_",
-    "Theorem 5.2": "book/theorems.html#thm-m-5-2",
-    "Lemma B.4": "book/theorems.html#thm-m-b-4",
-    "M-B.4": "book/theorems.html#thm-m-b-4",
-    "A-14": "book/theorems.html#thm-a-14",
-    "BLT": "book/theorems.html#thm-n-blt",
-    "MMCC": "notebooks/12_",
-    "balls in bins": "notebooks/14_",
-    "hockey stick": "notebooks/01_",
-    "Renyi": "notebooks/07_",
-    "subsampling": "notebooks/03_",
-    "errata": "book/errata",
-    "how to cite": "book/how_to_cite",
-    "importance sampling": "notebooks/15_",
-    "dplib.mixtures.binomial": "book/docstrings.html#dplib-mixtures-binomial",
-    "σ": "book/notation",
-}
+QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
 
 
 def test_what_readers_ask(search):
