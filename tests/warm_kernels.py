@@ -13,7 +13,8 @@ import subprocess
 import sys
 
 LOADED = ["ipykernel.debugger", "ipykernel.kernelapp", "IPython.extensions.storemagic"]
-LOADED += ["matplotlib.backends.backend_agg", "matplotlib.pyplot", "scipy.stats", "dp_accounting", "jax.numpy"]
+LOADED += ["matplotlib.backends.backend_agg", "matplotlib.pyplot", "scipy.stats"]
+LOADED += ["dp_accounting", "jax.numpy"]
 
 
 class Kernel:
