@@ -18,9 +18,9 @@ from collections import Counter
 import notebook_tools as tools
 
 ROOT = tools.ROOT
-WORKERS = os.environ.get("TEST_WORKERS", "2")
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS]
-NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=3600", "--dist", "loadfile", "--no-loadscope-reorder"]
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-n", os.environ.get("TEST_WORKERS", "2")]
+NBVAL = ["-p", "tests.warm_kernels", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=3600"]
+BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 COVERAGE = ["--cov=dplib", "--cov-report=term-missing:skip-covered", "--cov-fail-under=95"]
 
 STEPS = {
@@ -28,8 +28,8 @@ STEPS = {
         [*PYTEST, "tests", "--ignore=tests/book", "-m", "not trust", "--dist", "worksteal", "--durations=5", *COVERAGE],
         [*PYTEST, "--doctest-modules", "dplib"],
     ],
-    "notebooks": lambda: [[*PYTEST, *NBVAL, *map(str, tools.notebooks())]],
-    "book": lambda: [[*PYTEST, "tests/book", "-m", "not trust", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=10"]],
+    "notebooks": lambda: [[*PYTEST, *BY_FILE, *NBVAL, *map(str, tools.notebooks())]],
+    "book": lambda: [[*PYTEST, "tests/book", "-m", "not trust", *BY_FILE, "--durations=10"]],
 }
 SUMMARY = re.compile(r"^=*\s*((?:\d+ [a-z]+,? ?)+|no tests ran) in [\d.]+s")
 
