@@ -89,7 +89,7 @@ def quantile(values, share):
 
 
 def costs(rows):
-    """A row for each kind; "over" is the median over that of one-sided mixtures with as many participations."""
+    """A row for each kind; "over" is the median over that of one-sided mixtures, in epochs or with as many participations."""
     one_sided = {}
     for kind in KINDS + EPOCHS:
         for participations in ("many", "few"):
@@ -97,7 +97,7 @@ def costs(rows):
             if not chosen:
                 continue
             cpu, widths = [1e3 * row["cpu"] for row in chosen], [row["width"] for row in chosen if "width" in row]
-            beside = one_sided.setdefault((kind.startswith("an epoch"), participations), statistics.median(cpu))
+            beside = one_sided.setdefault("epochs" if kind in EPOCHS else participations, statistics.median(cpu))
             yield {
                 "kind": kind, "participations": participations, "settings": len(chosen),
                 "contour": sum(row.get("method") == "contour" for row in chosen),
