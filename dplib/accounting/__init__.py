@@ -46,8 +46,8 @@ Composition = Pair | Iterable[tuple[Pair, int]]
 Parts = list[tuple[Pair, int]]  # of a checked composition: no pair is trivial, none stands twice
 # The contour's answer stands when it is this narrow; else the lattice is asked too.
 _NARROW = 1e-6
-# Up to so many expected participations the lattice is asked first in up to so many rounds, and is alone with pairs in pieces: their transform has an atom.
-_FEW, _HANDFUL = 3.0, 10
+# Up to so many expected participations the lattice is alone with pairs in pieces: their transform has an atom.
+_FEW = 3.0
 # Where a bracket is wider than this (relative), the bounds that always exist are asked as well.
 _WIDE = 0.01
 _LOG_FAR = -200.0  # and below which the lattice has one try
@@ -432,7 +432,6 @@ def _routes(parts, method, by_contour, by_lattice):
     expected = participations(parts)
     if in_pieces(parts) and expected <= _FEW:
         return [by_lattice]
-    if expected <= HARDLY_ANY or (expected <= _FEW and sum(rounds for _, rounds in parts) <= _HANDFUL):
-        # Rare rounds, or a few with few participations: the contour would close late, or not at all.
+    if expected <= HARDLY_ANY:  # the contour would close late, or not at all
         return [by_lattice, by_contour]
     return [by_contour, by_lattice]

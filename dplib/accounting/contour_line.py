@@ -62,7 +62,8 @@ class Line:
         base, error = family.rounding(u, nodes.base[:, keep], loss, means)
         log_error, shift = family.log_error[:, None], family.shift[:, None]
         # A posterior weight that is off by a factor 1 + e moves the logarithm of the turned ratio by e a E|J| / (1 - k), about.
-        turned = 2 * a * sum(means) * (EPS * (8 + shift * (np.abs(u) + shift)) + log_error)
+        terms = 8 + family.terms + shift * (np.abs(u) + shift)
+        turned = 2 * a * sum(means) * (EPS * terms + log_error)
         size = base + log_error + abs(nodes.c) * (error + EPS * np.abs(loss)) + family.bend(nodes.c) * turned + EPS * (8 + np.abs(a * u))
         size, spread = self.size * size, np.abs(self.loss)
         each = self.size * (error + turned + 2 * EPS * spread)

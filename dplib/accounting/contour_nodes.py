@@ -45,6 +45,7 @@ class Family:
             self.log_p = np.full((len(mixtures), len(self.shifts)), -np.inf)
             for row, mixture in zip(self.log_p, mixtures):
                 row[np.searchsorted(self.shifts, mixture.shifts)] = mixture.log_probabilities
+        self.terms = len(self.shifts)  # of a sum, at most
         self._coarse_reach = -1.0
 
     def power(self, c):
@@ -62,6 +63,10 @@ class Family:
         reach = float(self.shifts[-1]) * (float(np.abs(u).max()) + float(self.shifts[-1]))
         return len(self.mixtures) > 1 and reach <= _LARGEST_EXPONENT
 
+    def _exponents(self, u):
+        """log of what the shifts multiply the standard Gaussian's density by, shape (shifts, n)."""
+        return self.shifts[:, None] * (u - self.shifts[:, None] / 2)
+
     def log_ratio_and_slope(self, u):
         """(log R, its derivative = posterior mean of the shift), shape (rows, n)."""
         if len(self.mixtures) == 1:
@@ -70,7 +75,7 @@ class Family:
         if not self._tabulates(u):
             parts = [m.log_ratio_and_slope(u) for m in self.mixtures]
             return tuple(np.stack(part) for part in zip(*parts))
-        exponent = self.shifts[:, None] * (u - self.shifts[:, None] / 2)
+        exponent = self._exponents(u)
         powers = np.exp(exponent)
         ratio = self._p @ powers
         slope = ((self._p * self.shifts) @ powers) / ratio
@@ -102,10 +107,9 @@ class Family:
             error = np.stack([m.log_ratio_error(row, mean, u) for m, row, mean in rows])
             return EPS * (8 + np.abs(base)), error
         # A product of J terms, each with the error of its weight; then the logarithm and exponents.
-        count = len(self.shifts)
-        size = np.where(self._p > 0, count + 8 - self.log_p, 0.0)
+        size = np.where(self._p > 0, self.terms + 8 - self.log_p, 0.0)
         weights = self._p * (EPS * size + self.log_error[:, None])
-        exponent = self.shifts[:, None] * (u - self.shifts[:, None] / 2)
+        exponent = self._exponents(u)
         far = loss * self.sign < math.log(0.5) + 1e-9
         error = np.where(far, weights @ np.exp(exponent), weights @ np.abs(np.expm1(exponent)))
         error *= np.exp(-self.sign * loss)
@@ -169,7 +173,14 @@ class Family:
 
         a : shape (rows, 1).
         """
-        gain = np.stack([m.turned(u, height) for m, height in zip(self.mixtures, a[:, 0].tolist())])
+        if self._tabulates(u):
+            # e^{iax} - 1 of every shift x, with the digits of what is small
+            sine, cosine = np.sin(a * self.shifts / 2), np.cos(a * self.shifts / 2)
+            powers = np.exp(self._exponents(u))
+            real, imaginary = (2 * (self._p * turn) @ powers / (self._p @ powers) for turn in (-sine * sine, sine * cosine))
+            gain = complex_log1p(real, imaginary)
+        else:
+            gain = np.stack([m.turned(u, height) for m, height in zip(self.mixtures, a[:, 0].tolist())])
         gain = gain if self.sign > 0 else gain.conj()
         return self.power(c) * gain, self.sign * gain
 

@@ -41,15 +41,15 @@ def by_tries(ask, tries, tolerance, width, practical):
     """
     found = None
     for number, (aim, cells, points) in enumerate(tries):
-        last_one, aim = number == len(tries) - 1, aim or tolerance
+        last, aim = number == len(tries) - 1, aim or tolerance
         if found is not None:
-            last = width(found)
-            if last <= tolerance or (last_one and last <= _GLANCE):
+            reached = width(found)
+            if reached <= tolerance or (last and reached <= _GLANCE):
                 break
-            if last > _FAR_OFF and last_one:
+            if last and reached > _FAR_OFF:
                 cells, points = _FINEST
             # A finer grid helps more than a longer window where the grid was too coarse.
-            aim = aim if last <= _GLANCE else max(aim, _SECOND)
+            aim = aim if reached <= _GLANCE else max(aim, _SECOND)
         try:
             bracket = ask(max(aim, tolerance), cells, points, found and found.upper)
         except NoBracketError:

@@ -34,6 +34,7 @@ class TwoSidedFamily(Family):
         self.variances = [max(side.variance_bound, 1e-12) for side in (pair.gained, pair.lost)]
         self.variance, self.spread = np.array([max(self.variances)]), np.array([sum(self.variances)])
         self.log_error = np.array([pair.log_probability_error])
+        self.terms = max(len(side.shifts) for side in (pair.gained, pair.lost))
         self._coarse_reach, self._rough = -1.0, None
 
     def log_ratio_and_slope(self, u):

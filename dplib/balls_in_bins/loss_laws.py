@@ -29,22 +29,29 @@ _TOLERANCE = 1e-4  # relative, of the brackets there
 _CUT = 1e-20  # about the delta beyond the last place, on either side
 _ROUNDING = 1e-9  # relative: norm_squared may be off by some units in the last place
 _LARGEST_LOSS = 300.0
-_OTHER = {"remove": "add", "add": "remove"}
 
 
-def _curve(bins, norm_squared, epsilon, side):
-    """(lower, upper) end of delta at any real epsilon."""
-    if epsilon < 0:  # H_a(P || Q) = 1 - a + a H_{1/a}(Q || P)
-        ends = _curve(bins, norm_squared, -epsilon, _OTHER[side])
-        return tuple(-math.expm1(epsilon) + math.exp(epsilon) * end for end in ends)
+def _ends(bins, norm_squared, epsilon, side):
+    """(lower, upper) end of delta at an epsilon of at least 0."""
     found = lognormal_sum._widest(bins, norm_squared, epsilon, side, _TOLERANCE)
     return found.lower * (1 - _ROUNDING), found.upper * (1 + _ROUNDING)
+
+
+def _curves(bins, norm_squared, places):
+    """{side: (x = e^epsilon, lower, upper ends of delta)}, increasing in x: remove at these epsilons, add at their negatives.
+
+    One bracket for each place serves both, as H_x(P || Q) = 1 - x + x H_{1/x}(Q || P).
+    """
+    ends = np.array([_ends(bins, norm_squared, abs(place), "remove" if place >= 0 else "add") for place in places])
+    of = lambda at, known: (np.exp(at), *np.where(known[:, None], ends, -np.expm1(at)[:, None] + np.exp(at)[:, None] * ends).T)
+    add = of(-places, places < 0)
+    return {"remove": of(places, places >= 0), "add": tuple(values[::-1] for values in add)}
 
 
 def _reach(bins, norm_squared, side):
     """An epsilon at which delta is about what is cut; a little more than the smallest one."""
     reach = gaussian.epsilon(math.sqrt(norm_squared), _CUT)  # of one mode alone, which is above
-    while reach > 1e-9 and _curve(bins, norm_squared, 0.8 * reach, side)[1] <= _CUT:
+    while reach > 1e-9 and _ends(bins, norm_squared, 0.8 * reach, side)[1] <= _CUT:
         reach *= 0.8
     return reach
 
@@ -55,16 +62,13 @@ def atoms(bins: int, norm_squared: float, noise_multiplier: float) -> tuple[Atom
 
     bins : b >= 2. norm_squared : above 0. noise_multiplier : what is said of it. Raises NoBracketError where losses leave the range of floats. Cost: seconds.
     """
-    ends = {side: _reach(bins, norm_squared, side) for side in _OTHER}
+    ends = {side: _reach(bins, norm_squared, side) for side in ("remove", "add")}
     if max(ends.values()) > _LARGEST_LOSS:
         raise NoBracketError(f"losses of {max(ends.values()):.3g} in one round of balls in bins leave the range of floats")
     # Most losses are about as large as delta at 0: there the places are dense; beyond, about evenly spread.
-    middle = max(4 * _curve(bins, norm_squared, 0.0, "remove")[1], 1e-6 * sum(ends.values()))
+    middle = max(4 * _ends(bins, norm_squared, 0.0, "remove")[1], 1e-6 * sum(ends.values()))
     places = middle * np.sinh(np.linspace(-math.asinh(ends["add"] / middle), math.asinh(ends["remove"] / middle), _PLACES))
-    sides = {}
-    for side, at in (("remove", places), ("add", -places[::-1])):
-        low, high = np.array([_curve(bins, norm_squared, float(place), side) for place in at]).T
-        sides[side] = np.exp(at), low, high
+    sides = _curves(bins, norm_squared, places)
     above, below = ({side: law(*found) for side, found in sides.items()} for law in (_above, _below))
     return Atoms(above["remove"], above["add"], noise_multiplier), Atoms(below["remove"], below["add"], noise_multiplier)
 

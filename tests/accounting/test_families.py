@@ -30,7 +30,7 @@ def rows(rounds, noise, grid=40, rate=None):
 
 
 def exact_log_ratio(mixture, u):
-    u = mpmath.mpf(u)
+    u = mpmath.mpmathify(u)
     pairs = zip(mixture.shifts.tolist(), mixture.probabilities.tolist())
     terms = [mpmath.mpf(p) * mpmath.exp(mpmath.mpf(a) * u - mpmath.mpf(a) ** 2 / 2) for a, p in pairs]
     return mpmath.log(mpmath.fsum(terms) / mpmath.fsum(mixture.probabilities.tolist()))
@@ -55,6 +55,23 @@ def test_losses_stay_within_their_allowance(noise, rate):
                 assert loss_error[i, j] <= 2000 * EPS * (1 + abs(loss[i, j]) + slope[i, j] * abs(u[j]))
                 density = truth - mpmath.mpf(u[j]) ** 2 / 2 - mpmath.log(2 * mpmath.pi) / 2
                 assert abs(float(density - mpmath.mpf(base[i, j]))) <= 0.5 * base_error[i, j]
+
+
+@pytest.mark.parametrize("noise", [0.9, 4.0, 30.0])
+def test_beside_the_axis_they_stay_within_theirs(noise):
+    """What the matrix product's loss gains from u to u + ia, in 40 digits, also where that is tiny."""
+    some = rows(12, noise)
+    family = Family(some, [1] * len(some), 1)
+    u, heights = np.linspace(-14, 20, 6), np.geomspace(1e-6, 0.7, 12)[:, None] / family.shift.max()
+    _, slope = family.log_ratio_and_slope(u)
+    gain = family.turned(0.0, u, heights)[1]
+    with mpmath.workdps(40):
+        for i in (0, 6, 11):
+            a = float(heights[i, 0])
+            for j, at in enumerate(u):
+                truth = complex(exact_log_ratio(some[i], complex(at, a)) - exact_log_ratio(some[i], at))
+                terms = 8 + family.terms + family.shift[i] * (abs(at) + family.shift[i])
+                assert abs(gain[i, j] - truth) <= EPS * a * slope[i, j] * terms  # half of the allowance
 
 
 # ------------------------------------------------------------------- bounds
