@@ -67,6 +67,15 @@ def open_page(page, url):
     page.evaluate("async () => { if (window.MathJax && MathJax.startup) await MathJax.startup.promise }")
 
 
+def open_without_formulas(page, url):
+    """For a test that asks nothing of the formulas: MathJax takes most of the time that a chapter needs."""
+    scripts = "**/mathjax/tex-chtml.js"
+    page.route(scripts, lambda route: route.fulfill(body="", content_type="text/javascript"))
+    page.goto(url, wait_until="load")
+    page.unroute(scripts)
+    page.evaluate("() => document.querySelectorAll('.math').forEach(node => { node.textContent = 'x' })")
+
+
 def math_problems(page):
     """Formulas that MathJax did not set, or set as an error."""
     count = page.evaluate(
@@ -136,6 +145,22 @@ def overflow_problems(page):
         }).slice(0, 3).map(node => node.outerHTML.slice(0, 100))"""
     )
     return [f"the page is {width[0]} wide on a screen of {width[1]}: {culprits}"]
+
+
+def record_problems(page):
+    """What of a record lies beyond the screen, folded or not."""
+    beyond = """() => [...document.querySelectorAll('.record *:not(mjx-assistive-mml, mjx-assistive-mml *)')].filter(node => {
+        if (node.getBoundingClientRect().right <= innerWidth + 1) return false;
+        for (let at = node; !at.matches('.record'); at = at.parentElement) if (getComputedStyle(at).overflowX === 'auto') return false;
+        return true }).map(node => `beyond the screen: ${node.outerHTML.slice(0, 100)}`)"""
+    fold = "open => document.querySelectorAll('.record details').forEach(part => { part.open = open })"
+    if page.locator(".record").count() == 0:
+        return []
+    page.evaluate(fold, True)
+    settle(page, 400)
+    found = page.evaluate(beyond)
+    page.evaluate(fold, False)
+    return found
 
 
 def settle(page, moment=200):
