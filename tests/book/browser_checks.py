@@ -102,9 +102,13 @@ def load_images(page):
     page.evaluate("() => Promise.all([...document.images].map(image => { image.loading = 'eager'; return image.decode() }))")
 
 
+def jump_to_the_end(page):
+    """Which lets the images come that wait for a reader."""
+    page.evaluate("() => { document.documentElement.style.scrollBehavior = 'auto'; window.scrollTo(0, 1e6) }")
+
+
 def weight_problems(page, most=3e6):
     """A page, with what it loads for a reader who jumps to its end, of more bytes than this: as they lie in the files, not compressed."""
-    page.evaluate("() => { document.documentElement.style.scrollBehavior = 'auto'; window.scrollTo(0, 1e6) }")
     page.wait_for_load_state("networkidle")
     size = page.evaluate("() => performance.getEntries().reduce((sum, entry) => sum + (entry.decodedBodySize || 0), 0)")
     return [] if 1e5 < size <= most else [f"it loads {size / 1e6:.2f} MB"]  # fewer: the scripts and styles are not seen

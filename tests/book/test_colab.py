@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import matrix
 import notebook_tools as tools
@@ -16,19 +15,12 @@ import pytest
 from bootstrap_cell import bootstrap_source, repository
 from build import add_wheel
 from environment import WHEELHOUSE
+from matrix import run
 
 pytestmark = pytest.mark.slow
 CHAPTER = tools.ROOT / "notebooks" / "01_hockey_stick.ipynb"
 LEFT_OUT = "tqdm"  # of what the chapters need
 PIP = [sys.executable, "-m", "uv", "pip"]
-
-
-def run(*command, **kwargs):
-    done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=900, **kwargs
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -53,18 +45,14 @@ def hosted(tmp_path_factory):
     return python
 
 
-def places(python, environment, folder):
-    """Where the environment has dplib and what was left out of it, of those that it has."""
-    code = f"import importlib.util as u; print(*(spec.origin for spec in map(u.find_spec, ('dplib', {LEFT_OUT!r})) if spec), sep='\\n')"
-    return [Path(line) for line in run(python, "-c", code, env=environment, cwd=folder).splitlines() if line]
+def inside(python, environment, folder):
+    """Which of dplib and what was left out of the environment it has."""
+    asked = f"for name in ('dplib', {LEFT_OUT!r}) if (found := find_spec(name)) and found.origin.startswith(sys.prefix)"
+    code = f"import sys; from importlib.util import find_spec; print(*(name {asked}))"
+    return run(python, "-c", code, env=environment, cwd=folder).split()
 
 
-def both_are_inside(python, environment, folder):
-    found = places(python, environment, folder)
-    return len(found) == 2 and all(path.is_relative_to(python.parent.parent) for path in found)
-
-
-def circumstances(remote, home, **extra):
+def circumstances(remote, home):
     """The environment of the lone notebook: no settings of the user, no index, one redirected address."""
     return {
         "PATH": os.environ["PATH"],
@@ -81,7 +69,6 @@ def circumstances(remote, home, **extra):
         "GIT_CONFIG_VALUE_0": repository()[0],
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
-        **extra,
     }
 
 
@@ -97,9 +84,9 @@ def executed(path, python, environment, tmp_path):
 
 def test_a_lone_notebook_installs_the_library_and_runs(remote, hosted, tmp_path):
     environment = circumstances(remote, tmp_path)
-    assert places(hosted, environment, tmp_path) == [], "dplib is there before the notebook ran"
+    assert inside(hosted, environment, tmp_path) == [], "they are there before the notebook ran"
     ran, stored = executed(CHAPTER, hosted, environment, tmp_path), tools.read(CHAPTER)
-    assert both_are_inside(hosted, environment, tmp_path)
+    assert inside(hosted, environment, tmp_path) == ["dplib", LEFT_OUT]
     for mine, theirs in zip(tools.code_cells(ran), tools.code_cells(stored), strict=True):
         texts = ["".join(map(tools.output_text, cell["outputs"])) for cell in (mine, theirs)]
         assert texts[0] == texts[1], tools.source(mine)
@@ -118,10 +105,10 @@ def test_a_wheel_beside_the_notebook_comes_first(hosted, tmp_path):
     """No repository can be reached; the wheel is the one that the site has beside the notebooks."""
     run(*PIP, "uninstall", "-q", "--python", hosted, "privacy-amplification", LEFT_OUT)
     environment = circumstances("nowhere", tmp_path)
-    assert places(hosted, environment, tmp_path) == [] and add_wheel(tools.ROOT, tmp_path) == []
+    assert inside(hosted, environment, tmp_path) == [] and add_wheel(tools.ROOT, tmp_path) == []
     (tmp_path / "cell.py").write_text(bootstrap_source() + "\nimport dplib\n", encoding="utf-8")
     run(hosted, "cell.py", cwd=tmp_path, env=environment)
-    assert both_are_inside(hosted, environment, tmp_path)
+    assert inside(hosted, environment, tmp_path) == ["dplib", LEFT_OUT]
 
 
 def test_another_package_of_that_name_is_named(tmp_path):
