@@ -88,10 +88,11 @@ def entry(url, title, page, text, called=(), weight=7):
 
 def statements(article, url, page):
     """Each row of the index: tag, source, what the source calls it; the full statement."""
+    places = {node["id"]: node for node in article.find_all(id=True)}
     for cell in article.select("td[id^=tag-]"):
         tag = cell.get_text(strip=True)
         link = cell.find("a")
-        box = article.find(id=link["href"][1:]) if link else None
+        box = places.get(link["href"][1:]) if link else None
         cell.find_next_sibling("td").details.decompose()  # names of tests are no words
         short = plain(cell.find_next_sibling("td"))
         title = (
@@ -124,10 +125,16 @@ def symbols(article, url, page):
             yield entry(f"{url}#{where['id']}", title, page, ". ".join(cells), [cells[0], *cells[2:3]], 3)
 
 
+def parsed(page):
+    """The article of a page without its code, each word of which has an element of its own."""
+    article = page[page.find("<article") : page.find("</article>")]
+    return BeautifulSoup(re.sub(r"<pre\b.*?</pre>", "", article, flags=re.DOTALL), "html.parser")
+
+
 def entries(path, name):
     """The entries of a page, the innermost sections first, so that each loses what belongs to them."""
-    article = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").find("article")
-    if article is None or article.h1 is None:
+    article = parsed(path.read_text(encoding="utf-8"))
+    if article.h1 is None:
         return
     url, page = f"{name}.html", plain(article.h1)
     if name == "book/theorems":

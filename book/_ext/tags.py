@@ -121,9 +121,8 @@ def unnumber(app, pagename, templatename, context, doctree):
         context["body"] = NUMBER.sub(r"\1 ", context["body"])
 
 
-def shown(document, name):
+def shown(node):
     """The part of a page that a card shows, without links: they would be a second page in the page."""
-    node = document.find(id=name)
     if node.name == "span":  # an entry of the errata: heading and fields
         entry = node.find_parent("section")
         parts = [entry.h2, entry.dl]
@@ -150,7 +149,8 @@ def write_cards(app, exception):
             document = BeautifulSoup(
                 Path(app.outdir, f"{page}.html").read_text(encoding="utf-8"), "html.parser"
             )
-            cards |= {name: shown(document, name) for name in found.values()}
+            places = {node["id"]: node for node in document.find_all(id=True)}
+            cards |= {name: shown(places[name]) for name in found.values()}
     script = f"window.BOOK_STATEMENTS = {json.dumps(cards, ensure_ascii=False)};\n"
     Path(app.outdir, "_static", "statements-data.js").write_text(script, encoding="utf-8")
 

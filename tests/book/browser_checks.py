@@ -67,6 +67,15 @@ def open_page(page, url):
     page.evaluate("async () => { if (window.MathJax && MathJax.startup) await MathJax.startup.promise }")
 
 
+def open_without_formulas(page, url):
+    """For a test that asks nothing of the formulas: MathJax takes most of the time that a chapter needs."""
+    scripts = "**/mathjax/tex-chtml.js"
+    page.route(scripts, lambda route: route.fulfill(body="", content_type="text/javascript"))
+    page.goto(url, wait_until="load")
+    page.unroute(scripts)
+    page.evaluate("() => document.querySelectorAll('.math').forEach(node => { node.textContent = 'x' })")
+
+
 def math_problems(page):
     """Formulas that MathJax did not set, or set as an error."""
     count = page.evaluate(
@@ -93,9 +102,13 @@ def load_images(page):
     page.evaluate("() => Promise.all([...document.images].map(image => { image.loading = 'eager'; return image.decode() }))")
 
 
+def jump_to_the_end(page):
+    """Which lets the images come that wait for a reader."""
+    page.evaluate("() => { document.documentElement.style.scrollBehavior = 'auto'; window.scrollTo(0, 1e6) }")
+
+
 def weight_problems(page, most=3e6):
     """A page, with what it loads for a reader who jumps to its end, of more bytes than this: as they lie in the files, not compressed."""
-    page.evaluate("() => { document.documentElement.style.scrollBehavior = 'auto'; window.scrollTo(0, 1e6) }")
     page.wait_for_load_state("networkidle")
     size = page.evaluate("() => performance.getEntries().reduce((sum, entry) => sum + (entry.decodedBodySize || 0), 0)")
     return [] if 1e5 < size <= most else [f"it loads {size / 1e6:.2f} MB"]  # fewer: the scripts and styles are not seen
@@ -136,6 +149,22 @@ def overflow_problems(page):
         }).slice(0, 3).map(node => node.outerHTML.slice(0, 100))"""
     )
     return [f"the page is {width[0]} wide on a screen of {width[1]}: {culprits}"]
+
+
+def record_problems(page):
+    """What of a record lies beyond the screen, folded or not."""
+    beyond = """() => [...document.querySelectorAll('.record *:not(mjx-assistive-mml, mjx-assistive-mml *)')].filter(node => {
+        if (node.getBoundingClientRect().right <= innerWidth + 1) return false;
+        for (let at = node; !at.matches('.record'); at = at.parentElement) if (getComputedStyle(at).overflowX === 'auto') return false;
+        return true }).map(node => `beyond the screen: ${node.outerHTML.slice(0, 100)}`)"""
+    fold = "open => document.querySelectorAll('.record details').forEach(part => { part.open = open })"
+    if page.locator(".record").count() == 0:
+        return []
+    page.evaluate(fold, True)
+    settle(page, 400)
+    found = page.evaluate(beyond)
+    page.evaluate(fold, False)
+    return found
 
 
 def settle(page, moment=200):

@@ -31,8 +31,7 @@ ASK_SCHEMES = checks.script("schemes")
 
 @pytest.fixture(scope="module")
 def chapter(tab, watch, address):
-    checks.open_page(tab, f"{address}/{PAGE}")
-    checks.take_formulas_away(tab)
+    checks.open_without_formulas(tab, f"{address}/{PAGE}")
 
 
 @pytest.fixture
@@ -272,7 +271,7 @@ def ask(page, **state):
 
 def test_no_number_appears_before_the_question_is_answered(chromium, address):
     page = chromium.new_page(viewport=checks.DESKTOP)
-    checks.open_page(page, f"{address}/{PAGE}")
+    checks.open_without_formulas(page, f"{address}/{PAGE}")
     page.wait_for_timeout(500)  # a plot would be drawn by now
     assert page.locator("input[name=scheme]:checked").count() == 0
     assert "how batches are drawn" in page.inner_text("#calculator-answer")
@@ -496,7 +495,7 @@ def test_the_address_holds_the_numbers(chromium, calculator):
     expected, where = result(calculator), calculator.url
     assert "steps=1234" in where
     other = chromium.new_page()
-    other.goto(where)
+    checks.open_without_formulas(other, where)
     settle(other)
     assert result(other) == expected
     assert other.input_value("#f-records") == "50000"
@@ -516,7 +515,7 @@ def test_an_anchor_is_no_state(chromium, address):
 def test_the_answer_stays_in_view(chromium, address):
     """On a phone, from the first question to the last line of the form."""
     page = chromium.new_page(viewport=checks.PHONE)
-    checks.open_page(page, f"{address}/{PAGE}#scheme=poisson&steps=2000")
+    checks.open_without_formulas(page, f"{address}/{PAGE}#scheme=poisson&steps=2000")
     settle(page)
     for place in ("input[name=scheme]", "input[name=unknown]", "#f-delta", "#calculator-schemes", "#calculator-python", "#calculator-table"):
         page.locator(place).first.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")

@@ -8,25 +8,19 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import matrix
-import notebook_checks
 import notebook_tools as tools
 import pytest
 from bootstrap_cell import bootstrap_source, repository
 from build import add_wheel
 from environment import WHEELHOUSE
+from matrix import run
 
 pytestmark = pytest.mark.slow
-
-
-def run(*command, **kwargs):
-    done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=900, **kwargs
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    return done.stdout
+CHAPTER = tools.ROOT / "notebooks" / "01_hockey_stick.ipynb"
+LEFT_OUT = "tqdm"  # of what the chapters need
+PIP = [sys.executable, "-m", "uv", "pip"]
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +30,29 @@ def remote(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def bare_environment(tmp_path_factory):
-    """A Python with nothing but what runs notebooks; no index, no dplib."""
+def hosted(tmp_path_factory):
+    """A Python with what runs notebooks and what pyproject.toml says that chapters need, one package left out; no index, no dplib.
+
+    By uv: pip would take most of a minute, and is asked for dplib and what is left out alone.
+    """
     assert WHEELHOUSE.is_dir(), "make setup-test collects the wheels"
     folder = tmp_path_factory.mktemp("hosted") / "venv"
     run(sys.executable, "-m", "venv", folder)
     python = folder / "bin" / "python"
-    run(python, *"-m pip install -q --no-index nbclient ipykernel --find-links".split(), WHEELHOUSE)
+    needed = ["nbclient", "ipykernel", "-r", tools.ROOT / "pyproject.toml", "--extra", "book"]
+    run(*PIP, "install", "-q", "--no-index", "--find-links", WHEELHOUSE, "--python", python, *needed)
+    run(*PIP, "uninstall", "-q", "--python", python, LEFT_OUT)
     return python
 
 
-def circumstances(remote, home, **extra):
+def inside(python, environment, folder):
+    """Which of dplib and what was left out of the environment it has."""
+    asked = f"for name in ('dplib', {LEFT_OUT!r}) if (found := find_spec(name)) and found.origin.startswith(sys.prefix)"
+    code = f"import sys; from importlib.util import find_spec; print(*(name {asked}))"
+    return run(python, "-c", code, env=environment, cwd=folder).split()
+
+
+def circumstances(remote, home):
     """The environment of the lone notebook: no settings of the user, no index, one redirected address."""
     return {
         "PATH": os.environ["PATH"],
@@ -63,13 +69,7 @@ def circumstances(remote, home, **extra):
         "GIT_CONFIG_VALUE_0": repository()[0],
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
-        **extra,
     }
-
-
-def shortest():
-    """The notebook with the smallest run-time budget."""
-    return min(tools.chapters(), key=lambda path: notebook_checks.run_time_budget(tools.read(path)) or 1e9)
 
 
 def executed(path, python, environment, tmp_path):
@@ -82,38 +82,33 @@ def executed(path, python, environment, tmp_path):
     return tools.read(notebook)
 
 
-def test_a_lone_notebook_installs_the_library_and_runs(remote, bare_environment, tmp_path):
+def test_a_lone_notebook_installs_the_library_and_runs(remote, hosted, tmp_path):
     environment = circumstances(remote, tmp_path)
-    before = subprocess.run([bare_environment, "-c", "import dplib"], env=environment, capture_output=True, cwd=tmp_path)
-    assert before.returncode != 0, "dplib is there before the notebook ran"
-    ran, stored = executed(shortest(), bare_environment, environment, tmp_path), tools.read(shortest())
-    where = run(bare_environment, "-c", "import dplib; print(dplib.__file__)", env=environment, cwd=tmp_path)
-    assert Path(where.strip()).is_relative_to(bare_environment.parent.parent), where
+    assert inside(hosted, environment, tmp_path) == [], "they are there before the notebook ran"
+    ran, stored = executed(CHAPTER, hosted, environment, tmp_path), tools.read(CHAPTER)
+    assert inside(hosted, environment, tmp_path) == ["dplib", LEFT_OUT]
     for mine, theirs in zip(tools.code_cells(ran), tools.code_cells(stored), strict=True):
         texts = ["".join(map(tools.output_text, cell["outputs"])) for cell in (mine, theirs)]
         assert texts[0] == texts[1], tools.source(mine)
 
 
-def test_a_lone_exercise_notebook_runs_as_handed_out(remote, bare_environment, tmp_path):
+def test_a_lone_exercise_notebook_runs_as_handed_out(remote, hosted, tmp_path):
     """Stubs raise nothing, and the checks work with what the package carries."""
-    ran = executed(tools.exercises()[0], bare_environment, circumstances(remote, tmp_path), tmp_path)
+    ran = executed(tools.exercises()[0], hosted, circumstances(remote, tmp_path), tmp_path)
     cells = [cell for cell in tools.code_cells(ran) if "course.check(" in tools.source(cell)]
     assert len(cells) >= 4
     for cell in cells:
         assert ": not yet. " in "".join(map(tools.output_text, cell["outputs"])), tools.source(cell)
 
 
-def test_a_wheel_beside_the_notebook_comes_first(tmp_path):
+def test_a_wheel_beside_the_notebook_comes_first(hosted, tmp_path):
     """No repository can be reached; the wheel is the one that the site has beside the notebooks."""
-    run(sys.executable, "-m", "venv", "--system-site-packages", tmp_path / "venv")  # what is installed here stays importable
-    python = tmp_path / "venv" / "bin" / "python"
-    assert add_wheel(tools.ROOT, tmp_path) == []
+    run(*PIP, "uninstall", "-q", "--python", hosted, "privacy-amplification", LEFT_OUT)
     environment = circumstances("nowhere", tmp_path)
-    # Without the finder of the outer environment's checkout dplib is not there.
-    text = "import sys, importlib.util as u; sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f)]\n"
-    (tmp_path / "cell.py").write_text(text + bootstrap_source() + "\nimport dplib; print(dplib.__file__)\n", encoding="utf-8")
-    where = run(python, "cell.py", cwd=tmp_path, env=environment).strip().splitlines()[-1]
-    assert Path(where).is_relative_to(tmp_path / "venv"), where
+    assert inside(hosted, environment, tmp_path) == [] and add_wheel(tools.ROOT, tmp_path) == []
+    (tmp_path / "cell.py").write_text(bootstrap_source() + "\nimport dplib\n", encoding="utf-8")
+    run(hosted, "cell.py", cwd=tmp_path, env=environment)
+    assert inside(hosted, environment, tmp_path) == ["dplib", LEFT_OUT]
 
 
 def test_another_package_of_that_name_is_named(tmp_path):

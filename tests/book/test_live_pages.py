@@ -95,7 +95,7 @@ def test_large_batches_answer_at_their_defaults(page, address):
 @pytest.mark.parametrize("chapter, form", [("03_subsampling", "sampling"), ("08_large_batches", "batches")])
 def test_live_pages_stand_in_their_chapters(page, address, chapter, form):
     """After a figure; they answer, and leave the address of the chapter's sections alone."""
-    checks.open_page(page, f"{address}/notebooks/{chapter}.html#further-reading")
+    checks.open_without_formulas(page, f"{address}/notebooks/{chapter}.html#further-reading")
     page.wait_for_selector(f"figure + p.live + form#{form}")
     page.wait_for_function("name => /\\d/.test(document.querySelector(`#${name}-summary`).textContent)", arg=form)
     assert page.url.endswith("#further-reading")

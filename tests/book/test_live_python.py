@@ -71,7 +71,7 @@ def test_without_the_runtime_the_button_says_what_is_missing(tab, html, address)
     assert not (html / "_static" / "python").exists()
     asked = []
     tab.on("request", lambda request: asked.append(request.url))
-    checks.open_page(tab, f"{address}/{CHAPTER}")
+    checks.open_without_formulas(tab, f"{address}/{CHAPTER}")
     assert not [url for url in asked if "python/" in url or "worker" in url or "driver" in url]
     tab.get_by_role("button", name=BUTTON).click()
     says = tab.locator(".page-status", has_text="make live")
@@ -81,7 +81,7 @@ def test_without_the_runtime_the_button_says_what_is_missing(tab, html, address)
 
 
 def test_from_the_disk_the_button_says_why_not(tab, html):
-    checks.open_page(tab, f"{html.as_uri()}/{CHAPTER}")
+    checks.open_without_formulas(tab, f"{html.as_uri()}/{CHAPTER}")
     tab.get_by_role("button", name=BUTTON).click()
     tab.locator(".page-status", has_text="opened from the disk").wait_for()
 

@@ -213,8 +213,7 @@ def test_every_figure_that_moves_is_tested_and_in_a_notebook():
 def test_a_figure_moves(page, address, figure):
     """By keyboard and to several positions, where its numbers are the library's; and back to the stored picture."""
     chapter, expected, positions = MOVING[figure]
-    checks.open_page(page, f"{address}/notebooks/{chapter}.html")
-    checks.take_formulas_away(page)
+    checks.open_without_formulas(page, f"{address}/notebooks/{chapter}.html")
     where, says = page.locator(f"#{figure}"), page.locator(f"#{figure} [role=status]")
     image, drawing = where.locator(":scope > img"), where.locator(":scope > svg")
     first = says.inner_text()

@@ -19,9 +19,15 @@ def name(path):
 
 
 @pytest.mark.parametrize("path", [*NOTEBOOKS, *SOLUTIONS], ids=name)
-def test_notebook(path):
-    """A solutions notebook keeps the rules of a chapter; its header is a matter of test_course."""
+def test_notebook(path, tmp_path):
+    """Its outputs are current, and it is written as `make execute` writes it: nothing that changes from run to run is stored.
+
+    A solutions notebook keeps the rules of a chapter; its header is a matter of test_course.
+    """
+    assert stamps.stale_reason(path) is None, "run make execute"
     notebook = tools.read(path)
+    tools.write(tools.normalise(tools.read(path)), tmp_path / path.name)
+    assert (tmp_path / path.name).read_bytes() == path.read_bytes()
     checks = [check for check in notebook_checks.CHECKS if path in NOTEBOOKS or check is not notebook_checks.header_problems]
     problems = [problem for check in checks for problem in check(notebook)]
     assert not problems, "\n".join(problems)
@@ -47,22 +53,10 @@ def test_the_core_path_is_short():
     assert sum(notebook_checks.words(tools.read(path)) for path in files) <= 25_000
 
 
-@pytest.mark.parametrize("path", [*NOTEBOOKS, *SOLUTIONS], ids=name)
-def test_stored_outputs_are_current(path):
-    assert stamps.stale_reason(path) is None, "run make execute"
-
-
 def test_stamps_are_written_as_execute_writes_them():
     """One for each notebook whose outputs are stored, and no other."""
     assert list(stamps.load()) == sorted(stamps.name(path) for path in [*NOTEBOOKS, *SOLUTIONS])
     assert stamps.file().read_text(encoding="utf-8") == stamps.text(stamps.load())
-
-
-@pytest.mark.parametrize("path", [*NOTEBOOKS, *SOLUTIONS], ids=name)
-def test_notebook_is_written_as_execute_writes_it(path, tmp_path):
-    """Nothing that changes from run to run is stored."""
-    tools.write(tools.normalise(tools.read(path)), tmp_path / path.name)
-    assert (tmp_path / path.name).read_bytes() == path.read_bytes()
 
 
 def test_theorem_index_has_no_orphan():

@@ -1,5 +1,6 @@
 // Asks axe-core about the colours of text in every style that is not known: what they are is told by colour, size, weight, ground, and
-// for links what tells them from the text around them. Returns what is violated, the styles that were asked, and those that were judged.
+// for links what tells them from the text around them. Returns what is violated, the styles that were asked, and those that were judged;
+// null where there is something to ask and axe-core is not loaded.
 async ([known, rules]) => {
   const grounds = new Map([[null, ""]]), asked = new Map(), count = new Map();
   const ground = (node) => {
@@ -25,6 +26,7 @@ async ([known, rules]) => {
     asked.set(node, key);
   }
   if (!asked.size) return [[], [], []];
+  if (!window.axe) return null;
   const options = { runOnly: rules, elementRef: true, preload: false };
   const { passes, violations } = await axe.run({ include: [...asked.keys()].map((node) => node.closest("a") || node) }, options);
   const judged = [...passes, ...violations].flatMap((rule) => rule.nodes.map((found) => asked.get(found.element)));
