@@ -45,7 +45,7 @@ live-test: setup-test  ## run every chapter that can in Chromium, and a part in 
 test: setup-test  ## set up (browser included) and run every test that a change can break, about 30 minutes
 	@$(TOOL) test
 
-unit: setup  ## only the library's unit tests, with coverage
+unit: setup  ## only the library's unit tests
 	@$(TOOL) test unit
 
 notebooks-test: setup  ## only the notebooks: re-run and compare with the stored outputs
@@ -104,8 +104,9 @@ peers: setup  ## compare with five other libraries, each in an environment of it
 truth: setup  ## check the seals of the reference tables, compute part of the high-precision table again (ALL=1: all of it)
 	@$(TOOL) truth check $(if $(ALL),--all)
 
-trust: setup-test  ## attack the statements and the tests, for hours: reference values, properties, directions and hostile input with twenty times the examples, planted faults
+trust: setup-test  ## attack the statements and the tests, for hours: reference values, coverage of lines, properties, directions and hostile input with twenty times the examples, planted faults
 	@$(TOOL) truth check
+	@$(TOOL) test coverage
 	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) -m trust tests
 	@$(PY) -m pytest -q -n $(or $(TEST_WORKERS),2) --hypothesis-profile=thorough $(THOROUGH)
 	@$(TOOL) mutation --fresh

@@ -1,10 +1,11 @@
 """Run the tests that a change can break, step by step, and say at the end how each went.
 
-    python -m tools test [unit] [notebooks] [book]
+    python -m tools test [unit] [notebooks] [book] [coverage]
 
-unit       the library's tests, with coverage (at least 95% of the lines), and the examples in its docstrings
+unit       the library's tests and the examples in its docstrings
 notebooks  every notebook re-run and compared with its stored outputs; `make bench` measures their run times
 book       structure, strict build, browser, hosted notebook
+coverage   only by name, for `make trust`: do the library's tests run at least 95% of its lines
 """
 
 import argparse
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import notebook_tools as tools
 
@@ -21,15 +23,14 @@ ROOT = tools.ROOT
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-n", os.environ.get("TEST_WORKERS", "2")]
 NBVAL = ["-p", "tests.warm_kernels", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=3600"]
 BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
+UNIT = [*PYTEST, "tests", "--ignore=tests/book", "-m", "not trust", "--dist", "worksteal", "--durations=5"]
 COVERAGE = ["--cov=dplib", "--cov-report=term-missing:skip-covered", "--cov-fail-under=95"]
 
 STEPS = {
-    "unit": lambda: [
-        [*PYTEST, "tests", "--ignore=tests/book", "-m", "not trust", "--dist", "worksteal", "--durations=5", *COVERAGE],
-        [*PYTEST, "--doctest-modules", "dplib"],
-    ],
+    "unit": lambda: [UNIT, [*PYTEST, "--doctest-modules", "dplib"]],
     "notebooks": lambda: [[*PYTEST, *BY_FILE, *NBVAL, *map(str, tools.notebooks())]],
     "book": lambda: [[*PYTEST, "tests/book", "-m", "not trust", *BY_FILE, "--durations=10"]],
+    "coverage": lambda: [[*UNIT, *COVERAGE]],
 }
 SUMMARY = re.compile(r"^=*\s*((?:\d+ [a-z]+,? ?)+|no tests ran) in [\d.]+s")
 
@@ -54,9 +55,11 @@ def run_step(name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("steps", nargs="*", choices=[*STEPS, []], help="default: all")
-    chosen = parser.parse_args().steps or list(STEPS)
+    parser.add_argument("steps", nargs="*", choices=[*STEPS, []], help="default: all but coverage")
+    chosen = parser.parse_args().steps or ["unit", "notebooks", "book"]
     os.environ.update(tools.kernel_environment())
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):  # else every process of the run would compile all that it imports
+        os.environ["PYTHONPYCACHEPREFIX"] = str(Path(sys.prefix) / "bytecode")
     start, results = time.monotonic(), {name: run_step(name) for name in chosen}
 
     print("\n=== results")

@@ -50,11 +50,11 @@ def test_delta_of_every_reference_value_is_inside(case):
 LATTICE_WIDTHS = {"contour-051": 5e-4, "contour-079": 5e-4, "contour-130": 1e-5, "contour-133": 1e-3}
 
 
-@pytest.mark.parametrize(
-    "case",
-    [c for c in sample(cases("oracle") + cases("group")) if -690 < c.log_delta and c.delta < 1],
-    ids=str,
-)
+INVERTIBLE = [c for c in sample(cases("oracle") + cases("group")) if -690 < c.log_delta and c.delta < 1]
+
+
+# Their deltas are all asked for above; of their epsilons `make test` asks for every second.
+@pytest.mark.parametrize("case", [pytest.param(c, marks=[pytest.mark.trust] * (place % 2)) for place, c in enumerate(INVERTIBLE)], ids=str)
 def test_epsilon_of_every_reference_value_is_inside(case):
     try:
         bracket = accounting.epsilon(case.composition(), case.delta, case.direction)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import mpmath
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_cases import examples
 
 from dplib import PoissonDPSGD, accounting, calibrate, contour, lattice, matrices, mixtures, renyi
 from dplib.accounting import wide
@@ -97,7 +98,7 @@ def test_renyi_divergences_by_quadrature(k, m, q, sigma, order):
     k=st.integers(1, 6), m=st.integers(1, 6), q=st.floats(1e-3, 0.7), sigma=st.floats(0.5, 8.0), rounds=st.integers(2, 3000),
     epsilon=st.floats(0.0, 6.0), direction=st.sampled_from(["remove", "add"]),
 )  # fmt: skip
-@settings(max_examples=30)
+@examples(12)
 def test_contour_lattice_renyi_and_wide_bounds_agree(k, m, q, sigma, rounds, epsilon, direction):
     parts = [(group(k, m, q, sigma), rounds)]
     found = {}

@@ -67,30 +67,30 @@ def test_noise_and_rounds(capsys):
 
 
 def test_all_schemes_beside_each_other(capsys):
-    line = "compare --noise-multiplier 2 --batch-size 50 --dataset-size 5000 --delta 1e-6"
-    epsilons = answer(capsys, f"{line} --steps 500")["epsilon"]
+    line = "compare --noise-multiplier 2 --batch-size 50 --dataset-size 500 --delta 1e-6"
+    epsilons = answer(capsys, f"{line} --steps 50")["epsilon"]
     same = {
-        "poisson": PoissonDPSGD(2.0, 0.01, 500), "fixed-batch": FixedBatchDPSGD(2.0, 50, 5000, 500), "last-iterate": LastIterate(2.0, 0.01, 500),
-        "balls-in-bins": BallsInBins(matrices.identity(500), 2.0, 100, 5), "no sampling": PoissonDPSGD(2.0, 1.0, 500),
+        "poisson": PoissonDPSGD(2.0, 0.1, 50), "fixed-batch": FixedBatchDPSGD(2.0, 50, 500, 50), "last-iterate": LastIterate(2.0, 0.1, 50),
+        "balls-in-bins": BallsInBins(matrices.identity(50), 2.0, 10, 5), "no sampling": PoissonDPSGD(2.0, 1.0, 50),
     }  # fmt: skip
-    same["random-allocation"] = RandomAllocation(2.0, 100, 1, 5)
+    same["random-allocation"] = RandomAllocation(2.0, 10, 1, 5)
     upper = {name: found["upper"] for name, found in epsilons.items() if "upper" in found}
     assert upper == {name: one.epsilon(1e-6).upper for name, one in same.items()}
     missing = {name: found["refused"] for name, found in epsilons.items() if "refused" in found}
     assert missing == {"truncated-poisson": "needs --largest-batch", "min-separation": "needs --min-separation"}
-    more = answer(capsys, f"{line} --steps 500 --largest-batch 60 --min-separation 10 --participations 5")["epsilon"]
-    assert more["truncated-poisson"]["upper"] == TruncatedPoissonDPSGD(2.0, 0.01, 5000, 60, 500).epsilon(1e-6).upper
-    paused = MinSeparation(matrices.identity(500), 2.0, 50 / (5000 - 9 * 50), 10)
+    more = answer(capsys, f"{line} --steps 50 --largest-batch 60 --min-separation 4 --participations 5")["epsilon"]
+    assert more["truncated-poisson"]["upper"] == TruncatedPoissonDPSGD(2.0, 0.1, 500, 60, 50).epsilon(1e-6).upper
+    paused = MinSeparation(matrices.identity(50), 2.0, 50 / (500 - 3 * 50), 4)
     assert more["min-separation"]["kind"] == "UpperBound" and more["min-separation"]["upper"] == paused.epsilon(1e-6, method="renyi").upper
-    assert more["random-allocation"]["upper"] == RandomAllocation(2.0, 500, 5).epsilon(1e-6).upper
-    replaced = answer(capsys, f"{line} --steps 500 --adjacency substitution")["epsilon"]
-    assert replaced["poisson"]["upper"] == PoissonDPSGD(2.0, 0.01, 500, adjacency="substitution").epsilon(1e-6).upper
-    assert replaced["fixed-batch"]["upper"] == FixedBatchDPSGD(2.0, 50, 5000, 500, adjacency="substitution").epsilon(1e-6).upper
+    assert more["random-allocation"]["upper"] == RandomAllocation(2.0, 50, 5).epsilon(1e-6).upper
+    replaced = answer(capsys, f"{line} --steps 50 --adjacency substitution")["epsilon"]
+    assert replaced["poisson"]["upper"] == PoissonDPSGD(2.0, 0.1, 50, adjacency="substitution").epsilon(1e-6).upper
+    assert replaced["fixed-batch"]["upper"] == FixedBatchDPSGD(2.0, 50, 500, 50, adjacency="substitution").epsilon(1e-6).upper
     assert {name for name, found in replaced.items() if found.get("refused") == "no account of substitution"} == {
         "balls-in-bins", "random-allocation", "min-separation", "last-iterate"
     }  # fmt: skip
-    assert "whole epochs" in answer(capsys, f"{line} --steps 501")["epsilon"]["balls-in-bins"]["refused"]
-    assert main(f"{line} --steps 500".split()) == 0
+    assert "whole epochs" in answer(capsys, f"{line} --steps 51")["epsilon"]["balls-in-bins"]["refused"]
+    assert main(f"{line} --steps 50".split()) == 0
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 10 and rows[0].startswith("epsilon at noise multiplier 2 clip norms, batch size 50")
 

@@ -96,7 +96,7 @@ def test_the_same_sample():
 
 def test_bins_and_random_allocation_are_phases(tmp_path):
     """[A-25] What a ledger says of them is what `compose` says, also after it was saved, and with a release of another kind."""
-    bins, allocation, coins = BallsInBins(matrices.identity(16), 2.0, 8, 2), RandomAllocation(2.0, 4, 2), PoissonDPSGD(1.0, 0.1, 20)
+    bins, allocation, coins = BallsInBins(matrices.identity(4), 2.0, 2, 2), RandomAllocation(2.0, 2, 1), PoissonDPSGD(1.0, 0.1, 20)
     expected = compose([bins, allocation, coins]).epsilon(1e-6)
     for relation in ("add/remove", "zero-out"):
         full = Ledger(relation)

@@ -50,7 +50,7 @@ def test_committed_values(case, side):
     "rounds, sigma, p", [(1, 1.0, 0.1), (2, 2.0, 0.3), (2, 0.8, 0.05), (5, 1.0, 0.1), (8, 20.0, 0.25), (5, 0.3, 0.01)]
 )
 @pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("delta", [1e-2, 1e-9])
+@pytest.mark.parametrize("delta", [1e-2, pytest.param(1e-6, marks=pytest.mark.trust), 1e-9])
 def test_independent_rounds_against_the_accountant(rounds, sigma, p, side, delta):
     """[C-7] With C = I the pair is a product of rounds, for which there are certified brackets."""
     exact = accounting.epsilon([(mixtures.binomial(1, p, sigma), rounds)], delta, side)

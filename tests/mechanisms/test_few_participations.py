@@ -119,7 +119,7 @@ def test_rare_sampling_with_little_noise(encoder, p, exact):
     assert exact < found < 5 * exact
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", [*range(6), *(pytest.param(n, marks=pytest.mark.trust) for n in range(6, 12))])
 def test_never_above_the_simple_bound(number):
     """[M-few] P[N > m] + P[N >= 1] delta of one Gaussian of norm r_m, for every m; the least of all is reported."""
     encoder, sigma, p, epsilon = setting(number)

@@ -77,7 +77,7 @@ def random_encoder(rng, number):
     return matrices.dense(np.tril(rng.uniform(0, 1, (n, n)) * (rng.uniform(size=(n, n)) < 0.7), -1) + np.eye(n))
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", [*range(6), *map(slow, range(6, 12))])
 def test_large_delta_end_to_end(number):
     """[M-4.3, A-11, A-12, A-13] At delta = .1 to .001 the true delta at the bound's epsilon is at most delta."""
     rng = np.random.default_rng(100 + number)
@@ -199,7 +199,7 @@ def test_less_sampling_never_costs_more():
     kinds = set()
     for encoder, noise in ((matrices.binary_tree(4), 1.0), (matrices.binary_tree(8), 8.0), (COUNTING, 1.5)):
         last = 0.0
-        for p in np.geomspace(1e-6, 0.3, 7):
+        for p in np.geomspace(1e-6, 0.3, 5):
             found = MatrixMechanism(encoder, noise, float(p)).epsilon(1e-6, "remove")
             kinds.add(found.method)
             assert found.upper >= last * (1 - 1e-6)
@@ -211,7 +211,7 @@ def test_less_sampling_never_costs_more():
 def test_where_no_accountant_closes_convexity_answers(direction):
     """The bound holds wherever an accountant answers, and is exact for one round of one sensitivity that is certain."""
     random = np.random.default_rng(3)
-    for _ in range(6):
+    for _ in range(3):
         pairs = [
             (mixtures.Mixture([0, *np.sort(random.uniform(0.3, 2, 2))], [1 - p, 0.3 * p, 0.7 * p], 1.0), int(random.integers(1, 4)))
             for p in 10 ** random.uniform(-3, -0.5, 3)

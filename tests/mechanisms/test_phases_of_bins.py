@@ -1,5 +1,6 @@
 """Balls in bins as one phase among others: laws above and below, against other programs and quadrature."""
 
+import functools
 import math
 
 import numpy as np
@@ -15,6 +16,9 @@ from dplib.mechanisms import FixedBatchDPSGD, LastIterate
 from dplib.results import Bracket
 
 VALUES = load("phases")
+# Laws take seconds: `make test` has bins of two epochs, and three phases of one law in both directions; `make trust` all.
+SLOW = ("E-poisson_30_0.05_1.0+bnb_16_1.0_1+bnb_16_1.2_1-add", "E-poisson_50_0.05_1.5+bnb_32_0.8_1-remove", "E-bnb_16_1.0_1+bnb_16_0.7_1-add")
+slow = functools.partial(pytest.param, marks=pytest.mark.trust)
 
 
 def bins(batches, sigma, epochs=1):
@@ -26,7 +30,7 @@ def run(value):
     return compose([made[kind](*numbers) for kind, *numbers in value["phases"]])
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: value["id"])
+@pytest.mark.parametrize("value", [slow(v) if v["id"] in SLOW else v for v in VALUES], ids=lambda value: value["id"])
 def test_values_of_another_computation_are_met(value):
     """[A-25] Within four standard errors of the draws; the bracket is narrow, and epsilon comes back."""
     mechanism, room = run(value), 4 * value["standard_error"]
@@ -52,7 +56,7 @@ def truth(sigma, mu, epsilon, direction):
     return float((weight * rest).sum() * (u[1] - u[0]) ** 2)
 
 
-@pytest.mark.parametrize("sigma, mu, epsilon", [(1.0, 0.5, 0.7), (2.0, 1.0, 1.5), (0.7, 0.3, 2.0)])
+@pytest.mark.parametrize("sigma, mu, epsilon", [(1.0, 0.5, 0.7), slow(2.0, 1.0, 1.5), (0.7, 0.3, 2.0)])
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_two_bins_and_a_gaussian_by_quadrature(sigma, mu, epsilon, direction):
     found = compose([bins(2, sigma), PoissonDPSGD(1 / mu, 1.0, 1)]).delta(epsilon, direction)
@@ -60,7 +64,11 @@ def test_two_bins_and_a_gaussian_by_quadrature(sigma, mu, epsilon, direction):
     assert found.relative_width < 0.02
 
 
-LAWS = {key: loss_laws.atoms(key[0], key[1] ** -2, key[1]) for key in ((2, 1.0), (16, 0.8))}
+KEYS = [(2, 1.0), (16, 0.8)]
+
+
+def laws(key):
+    return loss_laws.atoms(key[0], key[1] ** -2, key[1])
 
 
 def curve(law, epsilon):
@@ -68,7 +76,7 @@ def curve(law, epsilon):
     return float(masses @ -np.expm1(np.minimum(epsilon - losses, 0.0))) + infinite
 
 
-@given(key=st.sampled_from(sorted(LAWS)), epsilon=st.floats(-5.0, 5.0), direction=st.sampled_from(["remove", "add"]))
+@given(key=st.sampled_from(KEYS), epsilon=st.floats(-5.0, 5.0), direction=st.sampled_from(["remove", "add"]))
 @examples(40)
 def test_laws_lie_above_and_below_the_curve(key, epsilon, direction):
     """[A-25] At any epsilon the curve of the atoms above is at least the lower end of the bins' own bracket, that of the atoms below at most its upper end."""
@@ -77,16 +85,16 @@ def test_laws_lie_above_and_below_the_curve(key, epsilon, direction):
     low, high = found.lower, found.upper
     if epsilon < 0:  # H_a(P || Q) = 1 - a + a H_{1/a}(Q || P)
         low, high = (-math.expm1(epsilon) + math.exp(epsilon) * end for end in (low, high))
-    ends = [curve(pair.law(direction), epsilon) for pair in LAWS[key]]
+    ends = [curve(pair.law(direction), epsilon) for pair in laws(key)]
     assert ends[0] >= low * (1 - 1e-12) and ends[1] <= high * (1 + 1e-12)
     assert ends[0] - ends[1] < 0.05 * max(high, 1e-4)
 
 
-@pytest.mark.parametrize("key", sorted(LAWS), ids=str)
+@pytest.mark.parametrize("key", KEYS, ids=str)
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_the_last_losses_lie_above_and_below_the_curve_too(key, direction):
     """[A-25] Beyond the last place but one a lower law may fall no slower than the true curve."""
-    above, below = (pair.law(direction) for pair in LAWS[key])
+    above, below = (pair.law(direction) for pair in laws(key))
     last = below[0][-3:]
     for epsilon in np.concatenate([np.linspace(last[0], last[-1], 9), last[-1] * np.linspace(1.0, 1.01, 3)]):
         found = lognormal_sum._widest(key[0], key[1] ** -2, float(epsilon), direction, 1e-4)

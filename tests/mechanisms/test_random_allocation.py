@@ -232,7 +232,7 @@ def test_what_cannot_be_sampled_is_refused():
 
 def test_among_other_phases():
     """A draw of all losses lies between the ends that blocks and subsets give, and one phase alone is as the mechanism says."""
-    rounds, participations, epochs, sigma, steps, q, epsilon = 6, 2, 1, 1.5, 20, 0.1, 1.5
+    rounds, participations, epochs, sigma, steps, q, epsilon = 4, 2, 1, 1.5, 20, 0.1, 1.5
     mechanism = RandomAllocation(sigma, rounds, participations, epochs)
     rng, draws, losses = np.random.default_rng(0), 200_000, 0.0
     for _ in range(epochs):
@@ -254,5 +254,5 @@ def test_among_other_phases():
 
 
 def test_calibration_meets_the_target_with_the_bound():
-    found = dplib.calibrate(RandomAllocation(1.0, 8, 2), epsilon=2.0, delta=1e-4)
+    found = dplib.calibrate(RandomAllocation(1.0, 4, 2), epsilon=2.0, delta=1e-4)
     assert 0.995 * 2.0 < found.epsilon(1e-4, method="bound").upper <= 2.0

@@ -123,8 +123,10 @@ def test_optimiser_finds_independent_noise_below_the_threshold():
     assert below.encoder.coefficients[1:].max() < 1e-3 and above.encoder.coefficients[1] > 0.05
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 6.0])
-def test_independent_noise_is_never_stationary(epsilon):
+@pytest.mark.parametrize("epsilon, method", [
+    (0.1, "contour"), pytest.param(1.0, "contour", marks=pytest.mark.trust), pytest.param(6.0, "auto", marks=pytest.mark.trust),
+])  # fmt: skip
+def test_independent_noise_is_never_stationary(epsilon, method):
     """[N-gradI] Among all lower-triangular encoders: the slope of ln RMSE by ln C_11 at I is 1/T - 2/(T + 1)."""
     step = 1e-4
 
@@ -138,7 +140,8 @@ def test_independent_noise_is_never_stationary(epsilon):
 
     def poisson(d):
         mixtures = lambda x: [(Mixture([0.0, s], [0.75, 0.25], math.exp(x)), 1) for s in d]
-        excess = lambda x: math.log(accounting.delta(mixtures(x), epsilon, "remove").upper / 1e-5)
+        # Of three rounds the contour, where it closes, is narrower than what a slope to 1e-5 needs.
+        excess = lambda x: math.log(accounting.delta(mixtures(x), epsilon, "remove", method if len(d) > 2 else "auto").upper / 1e-5)
         top = math.log(math.sqrt(d @ d) / gaussian.calibrate(epsilon, 1e-5))
         return math.exp(brentq(excess, top - 2.0, top + 0.01, xtol=1e-11))
 
@@ -147,7 +150,7 @@ def test_independent_noise_is_never_stationary(epsilon):
     assert slope(poisson, 3) == pytest.approx(1 / 3 - 2 / 4, abs=1e-5)
 
 
-@pytest.mark.parametrize("batches, epochs", [(2, 2), (8, 8)])
+@pytest.mark.parametrize("batches, epochs", [(2, 2), (8, 8), pytest.param(5, 3, marks=pytest.mark.trust)])
 def test_noise_that_grows_by_epochs_beats_one_size(batches, epochs):
     """[N-gradI] d_t = Q_j^(1/4) has exactly the stated ratio at every epsilon, and no other d by epochs a smaller one."""
     rounds = batches * epochs

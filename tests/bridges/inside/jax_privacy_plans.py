@@ -1,7 +1,8 @@
-"""Plans of jax-privacy with the accountant of dplib beside its own; runs in jax-privacy's environment, and prints one JSON object."""
+"""Plans of jax-privacy with the accountant of dplib beside its own; runs in jax-privacy's environment, and prints one JSON object: what is
+asked for by name."""
 
 import json
-import time
+import sys
 
 import dp_accounting
 import numpy as np
@@ -17,19 +18,17 @@ BANDS = [1.0, 0.5, 0.375, 0.3125]
 
 
 def plan(strategy, accountant, partition):
-    """Noise multiplier, epsilon by both accountants, and seconds of a BandMF plan; one band is DP-SGD."""
-    start = time.process_time()
+    """Noise multiplier, and epsilon by both accountants, of a BandMF plan; one band is DP-SGD."""
     config = BandMFExecutionPlanConfig(
         iterations=ROUNDS, strategy=np.array(strategy), sampling_prob=RATE, epsilon=EPSILON, delta=DELTA,
         accountant=accountant, partition_type=partition,
     )
     event = config.plan.dp_event
-    seconds = time.process_time() - start
     relation = accountant.neighboring_relation
     bracket = Accountant(relation).compose(event).bracket(DELTA)
     theirs = dp_accounting.pld.PLDAccountant(relation).compose(event).get_epsilon(DELTA)
     [noise] = [float(part.noise_multiplier) for part in gaussians(event)]
-    return {"noise": noise, "lower": bracket.lower, "upper": bracket.upper, "theirs": theirs, "seconds": seconds, "event": str(event)}
+    return {"noise": noise, "lower": bracket.lower, "upper": bracket.upper, "theirs": theirs, "event": str(event)}
 
 
 def gaussians(event):
@@ -56,13 +55,15 @@ def training(config):
     return {"epsilon": accountant.compute_epsilon(ROUNDS, changing), "noise": found}
 
 
-PARTITION = batch_selection.PartitionType
-found = {}
-for name, strategy in {"bands": BANDS, "one band": [1.0]}.items():
-    for relation, partition in ((Relation.REPLACE_SPECIAL, PARTITION.EQUAL_SPLIT), (Relation.ADD_OR_REMOVE_ONE, PARTITION.INDEPENDENT)):
-        found[f"{name}, {relation.name}"] = {
-            "ours": plan(strategy, Accountant(relation), partition),
-            "theirs": plan(strategy, dp_accounting.pld.PLDAccountant(relation), partition),
-        }
-found["training"] = {"ours": training(Ours()), "theirs": training(accountants.PldAccountantConfig())}
+def both(name):
+    """A plan, or the training accountant, by our accountant and by its own."""
+    if name == "training":
+        return {"ours": training(Ours()), "theirs": training(accountants.PldAccountantConfig())}
+    strategy, relation = {"bands": BANDS, "one band": [1.0]}[name.split(", ")[0]], Relation[name.split(", ")[1]]
+    partition = batch_selection.PartitionType[{"REPLACE_SPECIAL": "EQUAL_SPLIT", "ADD_OR_REMOVE_ONE": "INDEPENDENT"}[relation.name]]
+    accountants_of_both = {"ours": Accountant(relation), "theirs": dp_accounting.pld.PLDAccountant(relation)}
+    return {whose: plan(strategy, accountant, partition) for whose, accountant in accountants_of_both.items()}
+
+
+found = {name: both(name) for name in sys.argv[1:]}
 print(json.dumps(found))
