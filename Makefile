@@ -42,7 +42,7 @@ live: setup  ## add Python for the pages to the built book: fetched once, by exa
 live-test: setup-test  ## run every chapter that can in Chromium, and a part in Firefox, without a network (ALL=1: all in both)
 	@LIVE_PYTHON=$(if $(ALL),all,1) $(PY) -m pytest -q -rA tests/book/test_live_python.py tests/book/test_live_chapters.py
 
-test: setup-test  ## set up (browser included) and run every test that a change can break, about 30 minutes
+test: setup-test  ## set up (browser included) and run every test that a change can break, about 17 minutes
 	@$(TOOL) test
 
 unit: setup  ## only the library's unit tests

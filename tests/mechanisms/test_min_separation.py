@@ -252,7 +252,7 @@ def test_without_a_pause_it_is_poisson_sampling(direction, epsilon):
     assert abs(found.value - at.upper) < 4 * found.standard_error
 
 
-@pytest.mark.parametrize("bands, noise", [(4, 3.0), (16, 6.0)])
+@pytest.mark.parametrize("bands, noise", [(4, 3.0), pytest.param(16, 6.0, marks=pytest.mark.trust)])
 def test_certain_participation_is_balls_in_bins(bands, noise):
     """p = 1, warm start, whole epochs: one of b patterns, uniformly; the rounds of a pattern may overlap."""
     encoder = matrices.optimal_counting(32, bands=bands)
