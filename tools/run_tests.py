@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 import notebook_tools as tools
 
@@ -24,13 +23,12 @@ PYTEST = [sys.executable, "-m", "pytest", "-q", "-n", os.environ.get("TEST_WORKE
 NBVAL = ["-p", "tests.warm_kernels", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=3600"]
 BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 UNIT = [*PYTEST, "tests", "--ignore=tests/book", "-m", "not trust", "--dist", "worksteal", "--durations=5"]
-COVERAGE = ["--cov=dplib", "--cov-report=term-missing:skip-covered", "--cov-fail-under=95"]
 
 STEPS = {
     "unit": lambda: [UNIT, [*PYTEST, "--doctest-modules", "dplib"]],
     "notebooks": lambda: [[*PYTEST, *BY_FILE, *NBVAL, *map(str, tools.notebooks())]],
     "book": lambda: [[*PYTEST, "tests/book", "-m", "not trust", *BY_FILE, "--durations=10"]],
-    "coverage": lambda: [[*UNIT, *COVERAGE]],
+    "coverage": lambda: [[*UNIT, "--cov=dplib", "--cov-report=term-missing:skip-covered", "--cov-fail-under=95"]],
 }
 SUMMARY = re.compile(r"^=*\s*((?:\d+ [a-z]+,? ?)+|no tests ran) in [\d.]+s")
 
@@ -59,7 +57,7 @@ def main():
     chosen = parser.parse_args().steps or ["unit", "notebooks", "book"]
     os.environ.update(tools.kernel_environment())
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):  # else every process of the run would compile all that it imports
-        os.environ["PYTHONPYCACHEPREFIX"] = str(Path(sys.prefix) / "bytecode")
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{sys.prefix}/bytecode"
     start, results = time.monotonic(), {name: run_step(name) for name in chosen}
 
     print("\n=== results")
