@@ -25,30 +25,26 @@ BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 UNIT = [*PYTEST, "tests", "--ignore=tests/book", "-m", "not trust", "--dist", "worksteal", "--durations=5"]
 
 STEPS = {
-    "unit": lambda: [UNIT, [*PYTEST, "--doctest-modules", "dplib"]],
-    "notebooks": lambda: [[*PYTEST, *BY_FILE, *NBVAL, *map(str, tools.notebooks())]],
-    "book": lambda: [[*PYTEST, "tests/book", "-m", "not trust", *BY_FILE, "--durations=10"]],
-    "coverage": lambda: [[*UNIT, "--cov=dplib", "--cov-report=term-missing:skip-covered", "--cov-fail-under=95"]],
+    "unit": lambda: UNIT,
+    "notebooks": lambda: [*PYTEST, *BY_FILE, *NBVAL, *map(str, tools.notebooks())],
+    "book": lambda: [*PYTEST, "tests/book", "-m", "not trust", *BY_FILE, "--durations=10"],
+    "coverage": lambda: [*UNIT, "--cov=dplib", "--cov-report=term-missing:skip-covered", "--cov-fail-under=95"],
 }
 SUMMARY = re.compile(r"^=*\s*((?:\d+ [a-z]+,? ?)+|no tests ran) in [\d.]+s")
 
 
 def run_step(name):
-    """Run one step; return (exit status, pytest's closing lines)."""
-    status, closings = 0, []
-    for command in STEPS[name]():
-        shown = " ".join(["pytest", *command[3:]]).replace(str(ROOT) + os.sep, "")
-        print(f"\n=== {name}: {shown}", flush=True)
-        closing = "pytest gave no result"
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8", "errors": "replace"}
-        with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
-            for line in process.stdout:
-                print(line, end="", flush=True)
-                match = SUMMARY.match(re.sub(r"\x1b\[[0-9;]*m", "", line))
-                closing = match.group().strip("= ") if match else closing
-        status = process.returncode or status
-        closings.append(closing)
-    return status, "; ".join(closings)
+    """Run one step; return (exit status, pytest's closing line)."""
+    command, closing = STEPS[name](), "pytest gave no result"
+    shown = " ".join(["pytest", *command[3:]]).replace(str(ROOT) + os.sep, "")
+    print(f"\n=== {name}: {shown}", flush=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8", "errors": "replace"}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            match = SUMMARY.match(re.sub(r"\x1b\[[0-9;]*m", "", line))
+            closing = match.group().strip("= ") if match else closing
+    return process.returncode, closing
 
 
 def main():

@@ -40,6 +40,7 @@ def test_results_do_not_depend_on_the_workers(expected):
             np.testing.assert_array_equal(random_blocks.run(draws, 40, seed=7, key=(1,)), expected)
 
 
+@pytest.mark.trust
 def test_the_example_of_the_book_remembers_what_it_found(tmp_path):
     """Certificates by the workers of a cluster are the numbers that are computed here, and lie in the folder."""
     pytest.importorskip("distributed")

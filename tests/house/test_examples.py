@@ -1,11 +1,11 @@
-"""What a reader meets first has an example in its docstring; `make test` runs them all as doctests."""
+"""What a reader meets first has an example in its docstring, and every example prints what it says."""
 
 import doctest
 import importlib
 import inspect
 
 import pytest
-from library_files import public_modules
+from library_files import module_name, public_modules, python_files
 
 import dplib
 
@@ -33,3 +33,9 @@ def test_every_exported_name_has_an_example(name):
 def test_every_public_module_has_an_example(name):
     module = importlib.import_module(name)
     assert examples(module) or any(examples(item) for item in functions(module)), name
+
+
+@pytest.mark.parametrize("name", map(module_name, python_files()))
+def test_examples_print_what_they_say(name):
+    if name != "dplib.__main__":  # which is a program
+        assert doctest.testmod(importlib.import_module(name)).failed == 0
