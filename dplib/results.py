@@ -13,12 +13,15 @@ rounded up, `LowerEnd` rounded down.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
+
+import numpy as np
 
 from ._base import validate as check
 
@@ -35,6 +38,24 @@ class NoBracketError(ArithmeticError):
     ...     print("more noise, or another method")
     more noise, or another method
     """
+
+
+@contextlib.contextmanager
+def inside_floats():
+    """Overflow, and what has no value, end in NoBracketError; where they do no harm the code says so itself."""
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            yield
+    except NoBracketError:
+        raise
+    except (ArithmeticError, MemoryError) as error:
+        raise NoBracketError(f"a number left the range of floats ({type(error).__name__}: {error})") from error
+
+
+def outward_exp(lower, upper):
+    """exp of both ends, stepped outwards (it rounds to the nearest float); a positive delta never prints as 0."""
+    low = max(math.nextafter(math.exp(lower), 0.0), 0.0)
+    return low, min(max(math.nextafter(math.exp(upper), 2.0), 5e-324), 1.0)
 
 
 # Precision and kind: what decides the digits. Fill, width, sign and grouping stand before them.

@@ -1,4 +1,4 @@
-"""Sums of exponentials in logarithms: log sum_j p_j exp(a_j u - a_j^2/2) at many u, and its inverse."""
+"""Logarithms: of sums of exponentials, log sum_j p_j exp(a_j u - a_j^2/2) at many u and its inverse, of binomials and of kernels."""
 
 from __future__ import annotations
 
@@ -28,9 +28,33 @@ def log_sum_exp(terms):
         return np.log(shares.sum(axis=-1)) + top[..., 0]
 
 
+def log_choose(k):
+    """log C(k, j) for j = 0..k, each from the exact integer."""
+    row, value = [], 1
+    for j in range(k // 2 + 1):
+        row.append(math.log(value))
+        value = value * (k - j) // (j + 1)
+    return np.array(row + row[(k - 1) // 2 :: -1] if k else row)
+
+
+def log_kernel(c):
+    """log sup_{t>0} (1 - e^{-t}) e^{-ct} = log(c^c / (1+c)^(1+c)): Chernoff for hockey sticks.
+
+    For -1 <= c <= 0, log sup_t min(1, e^{-t}) e^{-ct} = 0: Chernoff for what they miss.
+    """
+    if c <= 0:
+        return 0.0
+    return -c * math.log1p(1 / c) - math.log1p(c)
+
+
 def mills_ratio(x):
     """P(Z > x) / phi(x) of a standard normal Z, elementwise."""
     return math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
+
+
+def turn_less_one(x):
+    """e^{ix} - 1 at real x, with the digits of what is small."""
+    return 2 * np.sin(x / 2) * (1j * np.cos(x / 2) - np.sin(x / 2))
 
 
 def complex_log1p(real, imaginary):

@@ -1,4 +1,4 @@
-"""Logarithms of sampling weights: binomials with their rounding errors, and walks along ratios."""
+"""Logarithms of sampling weights of many trials, with their rounding errors: walks along ratios."""
 
 from __future__ import annotations
 
@@ -11,15 +11,6 @@ from .log_space import EPS
 _THINNING = 1e-16  # of a ratio P/Q: what thinning may change
 _MANY = 20_000  # up to so many trials all weights are kept
 _LONGEST = 1_000_000  # weights walked through in search of those that the reference sees
-
-
-def log_choose(k):
-    """log C(k, j) for j = 0..k, each from the exact integer."""
-    row, value = [], 1
-    for j in range(k // 2 + 1):
-        row.append(math.log(value))
-        value = value * (k - j) // (j + 1)
-    return np.array(row + row[(k - 1) // 2 :: -1] if k else row)
 
 
 def large_binomial(k, q, gap=None):

@@ -23,9 +23,8 @@ from .._base.log_space import EPS
 from .._base.validate import Direction
 from ..gaussian import TAIL_ERROR
 from ..mixtures import DisjointUnion, Mixture, TwoSided
-from ..results import Bracket, NoBracketError, UpperBound
+from ..results import Bracket, NoBracketError, UpperBound, outward_exp
 from . import chernoff, contour, lattice, one_round, renyi, wide
-from .floats import outward_exp
 from .tries import (
     HARDLY_ANY,
     LOG_PRACTICAL,

@@ -28,8 +28,8 @@ Error bounds (each is added to the bracket; all are relative to M(c) e^{-c eps})
      axis this holds with the N of frequency 0, at all frequencies.
   Rounding: an explicit allowance of a few units in the last place for each
      exponent, carried through the power (`rounding`); tested in 40 digits.
-The bounds of one round are in `contour_quadrature` (E3), `contour_nodes` (rounding), `contour_line` and `contour_decay` (E2), the aliases
-in `contour_aliases`, the choice of c in `contour_tilts`; the sum over frequencies is here.
+The bounds of one round are in `contour_quadrature` (E3) and `contour_nodes` (rounding), what the sum leaves out in `contour_bounds`
+(E1, E2), the choice of c in `chernoff`; the sum over frequencies is here.
 Pairs in pieces have panels in place of the trapezoid rule (`contour_pieces`).
 
 Cost: one factor costs (u nodes) x (y nodes), typically 300 x 60. Factors on one grid
@@ -46,16 +46,12 @@ import numpy as np
 
 from .._base.log_space import EPS
 from ..mixtures import Mixture
-from ..results import Bracket, NoBracketError
-from .chernoff import LOG_LARGE, Composition, miss_epsilon, miss_tilt, misses
-from .contour_aliases import Aliases
-from .contour_decay import Decay
-from .contour_line import LineDecay
+from ..results import Bracket, NoBracketError, inside_floats
+from .chernoff import LOG_LARGE, Composition, by_tilts, miss_epsilon, miss_tilt, misses
+from .contour_bounds import Aliases, Decay, LineDecay
 from .contour_nodes import BLOCK, nodes_for
 from .contour_pieces import PanelDecay, PiecesFamily, panels_for
 from .contour_quadrature import NEGLIGIBLE
-from .contour_tilts import by_tilts
-from .floats import inside_floats
 
 _WORK_CAP = 60_000_000  # entries of the (y, u) matrix: about two seconds
 _FREQUENCY_CAP = 60_000

@@ -13,11 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from .._base.log_space import EPS, complex_log1p, log_sum_exp
+from .._base.log_space import EPS, complex_log1p, log_sum_exp, turn_less_one
 from ..gaussian import LOG_SQRT_2PI
 from ..results import NoBracketError
-from .contour_line import line_of, turned_sums
-from .contour_quadrature import NEGLIGIBLE, STRIP_CAP, Quadrature
+from .contour_quadrature import NEGLIGIBLE, STRIP_CAP, Quadrature, line_of, turned_sums
 
 BLOCK = 1_000_000  # entries held at once
 _ALL = 10.0  # all but 1e-23 of a Gaussian lies within
@@ -174,11 +173,8 @@ class Family:
         a : shape (rows, 1).
         """
         if self._tabulates(u):
-            # e^{iax} - 1 of every shift x, with the digits of what is small
-            sine, cosine = np.sin(a * self.shifts / 2), np.cos(a * self.shifts / 2)
-            powers = np.exp(self._exponents(u))
-            real, imaginary = (2 * (self._p * turn) @ powers / (self._p @ powers) for turn in (-sine * sine, sine * cosine))
-            gain = complex_log1p(real, imaginary)
+            turns, powers = turn_less_one(a * self.shifts), np.exp(self._exponents(u))
+            gain = complex_log1p(*((self._p * part) @ powers / (self._p @ powers) for part in (turns.real, turns.imag)))
         else:
             gain = np.stack([m.turned(u, height) for m, height in zip(self.mixtures, a[:, 0].tolist())])
         gain = gain if self.sign > 0 else gain.conj()

@@ -15,7 +15,7 @@ from .._base.log_space import EPS, log_sum_exp
 from .._base.validate import Direction
 from ..mixtures import Atoms, DisjointUnion, Folded, TwoSided
 from ..results import NoBracketError
-from .contour_decay import Between, Decay
+from .contour_bounds import Between, Decay
 from .contour_nodes import BLOCK, Family, Nodes
 from .contour_quadrature import NEGLIGIBLE, log_tails
 from .two_sided_nodes import TwoSidedFamily, TwoSidedMoments

@@ -1,6 +1,13 @@
-"""E3 for one factor of the contour integral: what the trapezoid rule misses, inside and outside of the window of its nodes.
+"""E3 for one factor of the contour integral: what the trapezoid rule misses, on the real axis and on a line beside it.
 
-On the axis the bound grows with the frequency, on a line beside it (`contour_line`) it does not: the better one counts.
+On the axis the bound grows with the frequency, on the line it does not: the better one counts. The integral of
+f(u) = base(u) e^{(c + iy) loss(u)} along u + ia is the one along u, as f is analytic in between. There the loss has the imaginary
+part arg R(u + ia) >= 0, so that |f| falls as e^{-y arg R}: the trapezoid rule on the line v = a misses at most
+(N(0) + N(2a)) / (e^{2 pi a / h} - 1), and no frequency makes N(v) larger than it is at frequency 0, so that the same nodes serve all
+frequencies.
+
+The argument of R increases in the height as long as no shift turns by more than a right angle: the largest shift times the height
+of the upper line stays below 1.5. For losses that fall in u everything is mirrored: the lines are below the axis.
 """
 
 from __future__ import annotations
@@ -11,8 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from .._base.lazy_scipy import special
-from .._base.log_space import log_sum_exp
-from .contour_line import upper_line
+from .._base.log_space import EPS, log_sum_exp
 
 NEGLIGIBLE = 46.0  # e^-46 = 1e-20: what may be left out before it is bounded
 STRIP_CAP = 8.0  # widest strip used; e^{a^2/2} makes wider ones useless
@@ -20,6 +26,9 @@ STRIP_CAP = 8.0  # widest strip used; e^{a^2/2} makes wider ones useless
 _STRIPS = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.08, 0.04])[:, None]
 _FEW_STRIPS = np.array([1.0, 0.6, 0.35, 0.15])[:, None]
 _ENOUGH = 1e-14  # of M(c)^T, what a rule may miss
+_MOST_TURN = 1.5  # of the largest shift on the upper line, below pi / 2
+_MILD = 2.0  # sqrt of twice the exponent by which a power may raise the integrand there
+_ALONE = 16  # so many frequencies are summed one by one
 
 
 def log_tails(family, c, ends, weights, means, enough):
@@ -38,6 +47,12 @@ def log_tails(family, c, ends, weights, means, enough):
         for i, x in enumerate((low - centres, centres - high)):
             sides[i] = np.minimum(sides[i], slack + log_sum_exp(heights + special.log_ndtr(x)))
     return sides
+
+
+def upper_line(family, c, strip):
+    """The height 2a up to which no frequency makes the integrand larger, and the ratio's power not much, shape (rows, 1)."""
+    mild = _MILD / np.sqrt(np.maximum(family.fall(c), 1e-12))
+    return np.minimum(strip, np.minimum(_MOST_TURN / family.shift, mild)[:, None])
 
 
 class Quadrature:
@@ -151,3 +166,82 @@ class Quadrature:
         """Bound on the share of the mass outside the window."""
         log_tail = self._line_parts(self.c)[4]
         return 1e-15 + np.exp(np.minimum(log_tail - self.nodes.log_moment, 700.0))
+
+
+# ------------------------------------------------------- on the line beside the axis
+
+
+def line_of(nodes, halvings=0):
+    """The line that serves all frequencies, or one nearer to the axis by so many halvings of its height."""
+    return Line(nodes, nodes.quadrature.upper_line / 2 ** (1 + halvings))
+
+
+class Line:
+    """The nodes of a family at the height `a`, shape (rows, 1): complex weights over M(c), and losses over their mean."""
+
+    def __init__(self, nodes, a):
+        self.nodes, self.a = nodes, a
+        more, rise = nodes.family.turned(nodes.c, nodes.u, a)
+        log_size = nodes.log_weights + a * a / 2 + more.real
+        # Nodes that carry nothing are dropped, as on the axis.
+        self.alive = (log_size > math.log(1e-19 / len(nodes.u))).any(axis=0)
+        phase = more.imag - nodes.family.sign * a * nodes.u
+        self.size = np.exp(log_size[:, self.alive])
+        self.weights = self.size * np.exp(1j * phase[:, self.alive])
+        self.loss = (nodes.loss - nodes.mean[:, None] + rise)[:, self.alive]
+
+    @cached_property
+    def _rounding_sums(self):
+        """Weighted sums: what a small phase lets a weight's error do, what it does at most, the error of the loss."""
+        nodes, a, keep = self.nodes, self.a, self.alive
+        family, u, loss = nodes.family, nodes.u[keep], nodes.loss[:, keep]
+        means = tuple(mean[:, keep] for mean in nodes.means)
+        base, error = family.rounding(u, nodes.base[:, keep], loss, means)
+        log_error, shift = family.log_error[:, None], family.shift[:, None]
+        # A posterior weight that is off by a factor 1 + e moves the logarithm of the turned ratio by e a E|J| / (1 - k), about.
+        terms = 8 + family.terms + shift * (np.abs(u) + shift)
+        turned = 2 * a * sum(means) * (EPS * terms + log_error)
+        size = base + log_error + abs(nodes.c) * (error + EPS * np.abs(loss)) + family.bend(nodes.c) * turned + EPS * (8 + np.abs(a * u))
+        size, spread = self.size * size, np.abs(self.loss)
+        each = self.size * (error + turned + 2 * EPS * spread)
+        return (size * spread).sum(axis=1)[:, None], 2 * size.sum(axis=1)[:, None], each.sum(axis=1)[:, None]
+
+    def rounding(self, y):
+        """Bound on the rounding error of phi(y), shape (rows, n)."""
+        near, far, each = self._rounding_sums
+        return np.minimum(y * near, far) + y * each
+
+    def integral(self, y):
+        """The integral of |f| along the line as the rule finds it, shape (rows, n)."""
+        return np.stack([np.exp(-y[:, None] * turn) @ size for size, turn in zip(self.size, self.loss.imag)])
+
+
+def turned_sums(weights, loss, y):
+    """sum w (e^{iy loss} - 1) at evenly spaced frequencies, shape (rows, n), with the digits of what is small.
+
+    With y = s + t, e^{iyx} - 1 = (e^{isx} - 1)(e^{itx} - 1) + (e^{isx} - 1) + (e^{itx} - 1): few exponentials, and one matrix product.
+    """
+    return np.stack([_row(w, x, y) for w, x in zip(weights, loss)])
+
+
+def _row(weights, loss, y):
+    if len(y) <= _ALONE:
+        return _turns(y, loss) @ weights
+    count = math.isqrt(len(y))
+    first, second = _turns(y[::count], loss) * weights, _turns(y[:count] - y[0], loss)
+    sums = first @ second.T + first.sum(axis=1)[:, None] + second @ weights
+    return sums.ravel()[: len(y)]
+
+
+def _turns(y, loss):
+    """e^{iy loss} - 1, shape (n, nodes), with the relative accuracy of both parts of the exponent: e^r cos x - 1 = (e^r - 1) - 2 e^r sin^2(x/2)."""
+    half = 0.5 * y[:, None] * loss.real
+    out = np.empty(half.shape, complex)
+    sine = np.sin(half)
+    np.cos(half, out=half)
+    out.real, out.imag = -2 * sine * sine, 2 * sine * half
+    if np.iscomplexobj(loss):
+        fall = -y[:, None] * loss.imag
+        out *= np.exp(fall)
+        out.real += np.expm1(fall)
+    return out

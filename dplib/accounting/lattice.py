@@ -30,11 +30,11 @@ import math
 
 import numpy as np
 
+from .._base.log_space import log_kernel
 from ..mixtures import Mixture
-from ..results import Bracket, NoBracketError
+from ..results import Bracket, NoBracketError, inside_floats
 from .chernoff import (
     LOG_LARGE,
-    log_kernel,
     log_width,
     miss_epsilon,
     miss_tilt,
@@ -42,7 +42,6 @@ from .chernoff import (
     rough_log_miss,
     saddle,
 )
-from .floats import inside_floats
 from .lattice_composition import MOST_POINTS, Sum, best_alias
 from .lattice_losses import Losses
 from .lattice_round import Law

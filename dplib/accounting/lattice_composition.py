@@ -17,9 +17,8 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import fft
-from .._base.log_space import EPS
+from .._base.log_space import EPS, log_kernel
 from ..results import NoBracketError
-from .chernoff import log_kernel
 from .lattice_spectrum import FOLD, spectrum, split_spectrum
 
 MOST_POINTS = 1_800_000  # of a transform that is computed in full: about 70 MB

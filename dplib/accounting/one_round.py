@@ -11,8 +11,7 @@ from .._base.log_space import EPS, log_sum_exp
 from .._base.validate import Direction
 from ..gaussian import TAIL_ERROR
 from ..mixtures import Mixture, TwoSided
-from ..results import Bracket, NoBracketError
-from .floats import inside_floats
+from ..results import Bracket, NoBracketError, inside_floats
 
 _WIDEST = 1e-6  # of log delta with mixtures on both sides, where two tails are subtracted
 

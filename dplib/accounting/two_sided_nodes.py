@@ -12,10 +12,9 @@ import numpy as np
 
 from .._base.log_space import EPS, log_sum_exp
 from ..mixtures import TwoSided
-from ..results import Bracket, NoBracketError
+from ..results import Bracket, NoBracketError, inside_floats
 from .contour_nodes import Family, nodes_for, variance_at, with_end
 from .contour_quadrature import NEGLIGIBLE
-from .floats import inside_floats
 
 _MARGIN, _MOST_ROUGH = 14.0, 100_000  # around the modes, and nodes of the grid that finds the window
 _MOST_HUMPS = 4_000_000

@@ -20,12 +20,10 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import optimize, special
-from .._base.log_space import EPS, log_sum_exp
+from .._base.log_space import EPS, log_kernel, log_sum_exp
 from ..mixtures import Atoms, DisjointUnion, Folded
-from ..results import Bracket, NoBracketError
+from ..results import Bracket, NoBracketError, inside_floats, outward_exp
 from . import chernoff, lattice, renyi
-from .chernoff import log_kernel
-from .floats import inside_floats, outward_exp
 from .lattice_composition import rounding
 from .lattice_round import Law
 from .tries import in_pieces

@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from .._base.lazy_scipy import special
-from .._base.log_space import EPS, log_sum_exp
-from .._base.weights import log_choose
+from .._base.log_space import EPS, log_choose, log_sum_exp
 
 
 def integer_moment(n: int, epsilons: np.ndarray, gamma: float, constant: float) -> float:

@@ -20,10 +20,9 @@ import numpy as np
 
 from .._base import validate as check
 from .._base.lazy_scipy import optimize, special
-from .._base.log_space import EPS, log_sum_exp
-from ..accounting.chernoff import log_kernel, saddle
-from ..accounting.floats import inside_floats
-from ..results import NoBracketError
+from .._base.log_space import EPS, log_kernel, log_sum_exp
+from ..accounting.chernoff import saddle
+from ..results import NoBracketError, inside_floats
 
 _LARGEST_EXPONENT = 680.0  # of a likelihood ratio
 _CELLS, _POINTS = (3000, 12_000), (2**16, 2**18)  # of the partition and of the lattice: at least, and where that is cheap

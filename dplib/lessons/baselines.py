@@ -53,7 +53,7 @@ def group_lemma(mechanism: object, delta: float, group_size: int, sharpened: boo
     first = accounting.epsilon(composition, max(share, 5e-324)).upper
     if (first == 0 and share > 0) or excess(first) <= 0:
         return UpperEnd(k * first)
-    x, _ = smallest(lambda x: excess(math.exp(x)), math.log(max(first, 1e-6)), _SLOPE, 1e-11)
+    x, _ = smallest(lambda x: excess(math.exp(x)), math.log(max(first, 1e-6)), _SLOPE, 1e-8)
     return UpperEnd(k * math.exp(x))
 
 

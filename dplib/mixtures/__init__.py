@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validate as check
-from .._base.log_space import EPS
-from .._base.weights import cut, is_one_sided, large_binomial, log_choose, stride, walk
+from .._base.log_space import EPS, log_choose
+from .._base.weights import cut, is_one_sided, large_binomial, stride, walk
 from .disjoint_union import MOST_RECORDS, Atoms, DisjointUnion, Folded, replaced_in_batch, truncated_poisson
 from .pair import Mixture
 from .two_sided import TwoSided, two_sided

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from .._base.lazy_scipy import special
-from .._base.log_space import EPS, blocks, complex_log1p, inverse_log_sum, log_sum, log_sum_exp
+from .._base.log_space import EPS, blocks, complex_log1p, inverse_log_sum, log_sum, log_sum_exp, turn_less_one
 from .._base.validate import Direction
 from ..gaussian import LOG_SQRT_2PI, log_tail_difference
 
@@ -72,9 +72,7 @@ class Likelihood:
     def turned(self, u: np.ndarray, v: float) -> np.ndarray:
         """What log(P/Q) gains from u to u + iv, shape (n,), complex: the log of the posterior mean of e^{iv a_J}."""
         a, log_p = self.shifts, self.log_probabilities
-        # e^{iva} - 1, with the digits of what is small
-        turns = 2 * np.sin(v * a / 2) * (1j * np.cos(v * a / 2) - np.sin(v * a / 2))
-        mean = log_sum(a, log_p, u, turns)[1]
+        mean = log_sum(a, log_p, u, turn_less_one(v * a))[1]
         return complex_log1p(mean.real, mean.imag)
 
     def steepest(self, u: np.ndarray) -> np.ndarray:

@@ -9,10 +9,10 @@ from oracle_cases import cases, load, pair
 
 import dplib
 from dplib import NoBracketError, accounting, contour, gaussian, lattice, mixtures
-from dplib.accounting import contour_decay
-from dplib.accounting.contour_decay import Decay
-from dplib.accounting.contour_line import LineDecay, turned_sums
+from dplib.accounting import contour_bounds
+from dplib.accounting.contour_bounds import Decay, LineDecay
 from dplib.accounting.contour_nodes import Family, Nodes, nodes_for
+from dplib.accounting.contour_quadrature import turned_sums
 from dplib.accounting.two_sided_nodes import TwoSidedFamily
 
 MANY_ROUNDS = [
@@ -173,9 +173,9 @@ def test_sums_at_even_frequencies_keep_small_digits():
 
 def test_what_a_part_of_the_nodes_contributes_falls_like_one_over_y(monkeypatch):
     """[A-4] E2 on the middle half of the mass, whose ends are steep: values at both ends, and the variation between."""
-    monkeypatch.setattr(contour_decay, "_FROM", np.array([5]))
-    monkeypatch.setattr(contour_decay, "_TO", np.array([7]))
-    assert list(contour_decay._LEVELS[[5, 7]]) == [0.25, 0.75]
+    monkeypatch.setattr(contour_bounds, "_FROM", np.array([5]))
+    monkeypatch.setattr(contour_bounds, "_TO", np.array([7]))
+    assert list(contour_bounds._LEVELS[[5, 7]]) == [0.25, 0.75]
     factor, c = Family([mixtures.binomial(1, 1.0, 1.0)], [200], 1), 0.5
     nodes = Nodes(factor, c, -12.0, 0.01, 2800)
     [variation], [rest], _ = Decay(nodes).constants(0.9)

@@ -40,7 +40,7 @@ def files(text):
 def test_from_a_call_to_its_number():
     call = re.search(r"`(dplib\.PoissonDPSGD\(.*?\))` *\n", CALL).group(1)
     entered, changes = walked(lambda: eval(call))
-    assert sorted(files(CALL)) == sorted(entered) and "nineteen files" in CALL
+    assert sorted(files(CALL)) == sorted(entered) and "fourteen files" in CALL
     assert changes < int(re.search(r"fewer than (\d+)", CALL).group(1)) < 2 * changes
 
 

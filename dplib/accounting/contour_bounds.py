@@ -1,6 +1,9 @@
-"""E2: how the characteristic function of one factor of the contour integral decays.
+"""What the sum over frequencies of the contour integral leaves out: its aliases (E1), and the frequencies beyond its last one (E2).
 
-Integration by parts bounds it at all frequencies, cut sums over the nodes bound it to two digits at those that are asked for.
+|phi(y)| is at most the integral of |f| along any line (`contour_quadrature`), and that falls in y: what bounds one frequency bounds all
+above it. The rule finds this integral, too. |f(u + ia)| is e^F for a function F that is analytic, and F at u + ib is the mean of log f
+at heights a + b and a - b, of which the upper one turns the ratio by more: no frequency makes it larger. Where that is not enough,
+integration by parts bounds |phi| at all frequencies, and cut sums over the nodes bound it to two digits at those that are asked for.
 """
 
 from __future__ import annotations
@@ -10,13 +13,99 @@ from functools import cached_property
 
 import numpy as np
 
+from .._base.log_space import EPS, log_kernel
 from .contour_nodes import BLOCK
-from .contour_quadrature import NEGLIGIBLE
+from .contour_quadrature import NEGLIGIBLE, line_of
 
+_ALIASED = -34.0  # log of the aliases over delta, about
+_MOST_LINES = 24
 # Where the parts begin and end over which the decay of phi is bounded, as shares of the mass.
 _LEVELS = np.array([1e-8, 1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1 - 1e-4, 1 - 1e-7])
 _FROM, _TO = np.triu_indices(len(_LEVELS), 1)
 _CUTS = np.array([1e-8, 1e-5, 1e-4, 1e-3, 0.01, 0.05])  # masses beyond the cuts of `modulus_bound`
+
+
+class Aliases:
+    """E1 at one tilt: the period of the sum, and moments at other tilts that bound the aliases that come with it."""
+
+    def __init__(self, c, tilts, nodes, log_moment, s, epsilon):
+        """The shortest period whose aliases do not matter, and certified moments that bound them."""
+        self.c = c
+        moments = sum(n.log_moments_at(tilts) for n in nodes)
+        self._others = [(other, k, log_kernel(other)) for other, k in zip(tilts, moments.tolist())]
+        aim = _ALIASED - math.log(abs(c * (1 + c)) * s)
+        best = math.inf, 8 * s
+        for multiple in (8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 400, 1000, 3000):
+            self.period = multiple * s
+            value = self.log_bound(epsilon, log_moment)
+            if value < best[0] - 0.5:
+                best = value, multiple * s
+            if value < aim:
+                break
+        self.period = best[1]
+        self._certify(nodes, log_moment, epsilon)
+
+    def log_bound(self, epsilon, log_moment):
+        """log of a bound on the aliasing E1 over M(c) e^{-c eps}; log_moment : log M(c)."""
+        c, period = self.c, self.period
+        # Delta <= 1 below, or the miss <= 1 above; Chernoff at smaller tilts below, at larger ones above.
+        gap = abs(c) * period
+        below = c * epsilon - log_moment - gap - math.log(-math.expm1(-gap))
+        above = math.inf
+        if c < 0:
+            below, above = above, below
+        for other, k, kernel in self._others:
+            value = self._at(other, k, kernel, epsilon, log_moment)
+            if other < c:
+                below = min(below, value)
+            else:
+                above = min(above, value)
+        return float(np.logaddexp(below, above))
+
+    def _at(self, other, k, kernel, epsilon, log_moment):
+        """log of the Chernoff bound at another tilt on one side of the aliasing sum."""
+        gap = abs(other - self.c) * self.period
+        value = k - log_moment - (other - self.c) * epsilon + kernel
+        return value - gap - math.log(-math.expm1(-gap))
+
+    def _certify(self, nodes, log_moment, epsilon):
+        """Of the tilts on each side keep the one that bounds best, with its certified moment."""
+        ranked = sorted(self._others, key=lambda found: self._at(*found, epsilon, log_moment))
+        self._others = []
+        for side in (True, False):
+            for other, _, kernel in ranked:
+                if (other < self.c) is side:
+                    moment = sum(n.quadrature.log_moment_bound(other) for n in nodes)
+                    if math.isfinite(moment):
+                        self._others.append((other, moment, kernel))
+                        break
+
+
+class LineDecay:
+    """Bounds on |phi| from some frequency on, from the best of some lines."""
+
+    def __init__(self, nodes):
+        self.nodes, self._lines = nodes, {}
+
+    def beyond(self, y):
+        """Upper bounds on |phi| at all frequencies from y on, shape (rows, n); y increasing."""
+        nodes = self.nodes
+        # For a Gaussian loss the best height is y times its deviation.
+        steps = float(nodes.quadrature.upper_line.max()) / 2 / max(float(y[0]) * float(nodes.deviation.max()), 1e-300)
+        bound = np.ones((len(nodes.weights), len(y)))
+        for halvings in range(1 + min(max(math.ceil(math.log2(steps)), 0), _MOST_LINES)):
+            if halvings not in self._lines:
+                self._lines[halvings] = line_of(nodes, halvings)
+            bound = np.minimum(bound, self._lines[halvings].integral(y))
+        # The rule for |f| has the upper line on both sides.
+        error = 2 * nodes.quadrature.line_error
+        return np.minimum(bound * (1 + 64 * EPS) + error[:, None], 1.0)
+
+    modulus_bound = beyond
+
+    def between(self, bounds, lengths):
+        """Upper bounds on |phi| between each frequency and the next one, from those at all."""
+        return bounds[:, :-1]
 
 
 def _running(cells):
