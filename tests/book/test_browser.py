@@ -11,8 +11,13 @@ EVERY = [*PAGES, "genindex.html", "search.html"]
 # Of chapters, companions and exercises axe-core is asked about one of each kind: plain, with a form, with the wizard, with records.
 OF_A_KIND = ["01_hockey_stick", "05_group_privacy", "08_large_batches", "18_which_accountant", "12_mmcc_in_depth", "20_symptoms", "exercises/05_group_privacy"]
 ALIKE = [name for name in PAGES if name.startswith("notebooks/") and name.removeprefix("notebooks/").removesuffix(".html") not in OF_A_KIND]
+THEMES = ["light", "dark"]  # pages that are alike are looked at in one of them, in turn
 ON_A_TELEPHONE = ["book/intro.html", "notebooks/05_group_privacy.html", "notebooks/18_which_accountant.html"]
 PARTS = ["Core", "Correlated noise", "In depth", "For reviewers", "Live", "Teach", "Reference"]
+
+
+def theme_of(name):
+    return THEMES[ALIKE.index(name) % 2]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -29,7 +34,7 @@ def test_page(tab, watch, address, name):
         checks.settle(tab, 800)  # the theme looks anew which blocks scroll, and lets the keyboard reach them
         problems += accessibility.axe_problems(tab)
     tab.set_viewport_size(checks.DESKTOP)
-    for theme in ("light", "dark"):
+    for theme in THEMES if name not in ALIKE else [theme_of(name)]:
         checks.put_theme(tab, theme)
         problems += accessibility.colour_problems(tab)
     if name not in ALIKE:
@@ -41,9 +46,12 @@ def test_page(tab, watch, address, name):
 @pytest.mark.trust
 @pytest.mark.parametrize("name", ALIKE)
 def test_a_page_like_others_has_no_serious_finding(tab, address, name):
+    """Nor in the theme that is left."""
     tab.set_viewport_size(checks.DESKTOP)
     checks.open_without_formulas(tab, f"{address}/{name}")
-    assert accessibility.axe_problems(tab) == []
+    [theme] = {*THEMES} - {theme_of(name)}
+    checks.put_theme(tab, theme)
+    assert accessibility.axe_problems(tab) + accessibility.colour_problems(tab) == []
 
 
 def test_the_theme_is_remembered(page, address):

@@ -34,9 +34,9 @@ def test_a_failing_step_fails_the_run(tmp_path, monkeypatch, capsys):
     for name, number in (("good", 2), ("bad", 3)):
         (tmp_path / f"test_{name}.py").write_text(f"def test_{name}():\n    assert 1 + 1 == {number}\n")
     base = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
-    good, bad = ([*base, str(tmp_path / f"test_{name}.py")] for name in ("good", "bad"))
+    good, bad = (str(tmp_path / f"test_{name}.py") for name in ("good", "bad"))
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # which take a second each
-    monkeypatch.setattr(run_tests, "STEPS", {"good": lambda: [good], "bad": lambda: [good, bad]})
+    monkeypatch.setattr(run_tests, "STEPS", {"good": lambda: [*base, good], "bad": lambda: [*base, good, bad]})
     monkeypatch.setattr(sys, "argv", ["run_tests.py", "bad", "good"])
     assert run_tests.main() == 1
     last = capsys.readouterr().out.strip().splitlines()[-1]

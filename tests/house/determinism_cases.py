@@ -102,8 +102,13 @@ def trained():
         yield f"training: weight {place}", float(weight)
 
 
+def numbers():
+    """{name: number} of all of them."""
+    return {name: float(value) for part in (accounting, sampling) for name, value in part()}
+
+
 if __name__ == "__main__":
     import joblib
 
     with joblib.parallel_config(n_jobs=int(sys.argv[1])):
-        print(json.dumps({name: float(value) for part in (accounting, sampling) for name, value in part()}))
+        print(json.dumps(numbers()))
