@@ -23,7 +23,7 @@ from .._base.log_space import EPS
 from .._base.validate import Direction
 from ..gaussian import TAIL_ERROR
 from ..mixtures import DisjointUnion, Mixture, TwoSided
-from ..results import Bracket, NoBracketError, UpperBound, outward_exp
+from ..results import Bracket, NoBracketError, UpperBound, _outward_exp
 from . import chernoff, contour, lattice, one_round, renyi, wide
 from .tries import (
     HARDLY_ANY,
@@ -300,7 +300,7 @@ def side_delta(
         return wide.bracket(parts, epsilon, direction)
     if side is None:
         return Bracket(0.0, 0.0, "closed form")
-    lower, upper = outward_exp(side.lower, side.upper)
+    lower, upper = _outward_exp(side.lower, side.upper)
     if side.width > _WIDE and method == "auto":
         always = wide.bracket(parts, epsilon, direction)
         lower, upper = max(lower, always.lower), min(upper, always.upper)

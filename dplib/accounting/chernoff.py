@@ -7,7 +7,7 @@ import math
 from .._base.lazy_scipy import optimize
 from .._base.log_space import log_kernel
 from ..mixtures import DisjointUnion, TwoSided
-from ..results import NoBracketError, inside_floats
+from ..results import NoBracketError, _inside_floats
 from .contour_nodes import Family
 from .contour_pieces import PiecesFamily
 from .contour_quadrature import STRIP_CAP
@@ -213,14 +213,14 @@ class Chernoff:
         self.problem = Composition(composition, direction)
 
     def tilt(self, epsilon: float) -> float:
-        with inside_floats():
+        with _inside_floats():
             return self.problem.tilt(epsilon=epsilon)
 
     def log_delta(self, epsilon: float) -> float:
         c = self.tilt(epsilon)
-        with inside_floats():
+        with _inside_floats():
             return min(self.problem.coarse(c)[0] - c * epsilon + log_kernel(c), 0.0)
 
     def epsilon(self, log_delta: float) -> float:
-        with inside_floats():
+        with _inside_floats():
             return self.problem.chernoff_epsilon(log_delta)[0]

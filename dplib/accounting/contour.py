@@ -46,7 +46,7 @@ import numpy as np
 
 from .._base.log_space import EPS
 from ..mixtures import Mixture
-from ..results import Bracket, NoBracketError, inside_floats
+from ..results import Bracket, NoBracketError, _inside_floats
 from .chernoff import LOG_LARGE, Composition, by_tilts, miss_epsilon, miss_tilt, misses
 from .contour_bounds import Aliases, Decay, LineDecay
 from .contour_nodes import BLOCK, nodes_for
@@ -281,7 +281,7 @@ class _Integral:
 # ------------------------------------------------------------------- one side
 
 
-@inside_floats()
+@_inside_floats()
 def side_log_delta(
     composition: list[tuple[Mixture, int]], epsilon: float, direction: str, most_work: float = _WORK_CAP
 ) -> Bracket:
@@ -318,7 +318,7 @@ def _log_delta_at(integral, epsilon):
     return Bracket(lower, min(upper, 0.0) if lower <= 0 else upper, "contour")
 
 
-@inside_floats()
+@_inside_floats()
 def side_epsilon(
     composition: list[tuple[Mixture, int]], delta: float, direction: str, most_work: float = _WORK_CAP
 ) -> Bracket:

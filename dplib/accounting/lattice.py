@@ -32,7 +32,7 @@ import numpy as np
 
 from .._base.log_space import log_kernel
 from ..mixtures import Mixture
-from ..results import Bracket, NoBracketError, inside_floats
+from ..results import Bracket, NoBracketError, _inside_floats
 from .chernoff import (
     LOG_LARGE,
     log_width,
@@ -304,7 +304,7 @@ def _period(losses, c, spread, epsilon):
     return best[1]
 
 
-@inside_floats()
+@_inside_floats()
 def side_log_delta(
     composition: list[tuple[Mixture, int]], epsilon: float, direction: str, relative_width: float = 1e-7,
     cells: int = MOST_CELLS, points: int = MOST_POINTS, guess: float | None = None, least: float = -math.inf,
@@ -352,7 +352,7 @@ def _log_delta_by(solver, relative_width):
     return best, least_upper, log_cut
 
 
-@inside_floats()
+@_inside_floats()
 def side_epsilon(
     composition: list[tuple[Mixture, int]], delta: float, direction: str, relative_width: float = 1e-7,
     cells: int = MOST_CELLS, points: int = MOST_POINTS, guess: float | None = None,

@@ -11,12 +11,12 @@ from .._base.log_space import EPS, log_sum_exp
 from .._base.validate import Direction
 from ..gaussian import TAIL_ERROR
 from ..mixtures import Mixture, TwoSided
-from ..results import Bracket, NoBracketError, inside_floats
+from ..results import Bracket, NoBracketError, _inside_floats
 
 _WIDEST = 1e-6  # of log delta with mixtures on both sides, where two tails are subtracted
 
 
-@inside_floats()
+@_inside_floats()
 def log_delta(mixture: Mixture | TwoSided, epsilon: float, direction: Direction) -> Bracket | None:
     """Bracket of log delta(epsilon) of one round, None where delta is zero; NoBracketError where two tails cancel."""
     sign = mixture.orientation(direction)
@@ -57,7 +57,7 @@ def _loss_error(mixture, u):
     return 4 * float(mixture.log_ratio_error(*mixture.log_ratio_and_slope(u), u)[0])
 
 
-@inside_floats()
+@_inside_floats()
 def epsilon(mixture: Mixture | TwoSided, delta: float, direction: Direction) -> Bracket:
     """Bracket of the smallest epsilon of one round; NoBracketError where two tails cancel. Solve for the threshold u: log delta is monotone in it, and eps is the loss there."""
     sign, log_delta = mixture.orientation(direction), math.log(delta)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._base.log_space import EPS, log_sum_exp
 from ..mixtures import TwoSided
-from ..results import Bracket, NoBracketError, inside_floats
+from ..results import Bracket, NoBracketError, _inside_floats
 from .contour_nodes import Family, nodes_for, variance_at, with_end
 from .contour_quadrature import NEGLIGIBLE
 
@@ -157,7 +157,7 @@ class TwoSidedMoments:
     def __call__(self, order: float, sign: int = 1) -> Bracket:
         """Bracket at a real order above 1; sign : of no use, as the pair faces its direction."""
         c = order - 1
-        with inside_floats():
+        with _inside_floats():
             nodes = self._nodes(c)
             [error] = nodes.quadrature.error(0.0)
             [log_moment], [rounding] = nodes.log_moment, nodes.rounding(c)

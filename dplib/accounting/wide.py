@@ -22,7 +22,7 @@ import numpy as np
 from .._base.lazy_scipy import optimize, special
 from .._base.log_space import EPS, log_kernel, log_sum_exp
 from ..mixtures import Atoms, DisjointUnion, Folded
-from ..results import Bracket, NoBracketError, inside_floats, outward_exp
+from ..results import Bracket, NoBracketError, _inside_floats, _outward_exp
 from . import chernoff, lattice, renyi
 from .lattice_composition import rounding
 from .lattice_round import Law
@@ -45,7 +45,7 @@ _THRESHOLDS = np.linspace(-8.0, 40.0, 193)  # of outcomes, for losses near the l
 def at_a_glance(parts, epsilon, direction, rough):
     """The bracket in a millisecond where delta is below the smallest float, or hardly differs from 1; else None."""
     try:
-        with inside_floats():
+        with _inside_floats():
             if rough < _LOG_SMALLEST and not in_pieces(parts) and renyi_log_delta(parts, epsilon, direction) < _LOG_SMALLEST:
                 return Bracket(0.0, 5e-324, "Chernoff")
             if rough > -1 and (miss := log_miss(parts, epsilon, direction)) < LOG_CERTAIN:
@@ -62,7 +62,7 @@ def bracket(parts, epsilon, direction):
     lower = max(math.nextafter(-math.expm1(miss), 0.0), 0.0)
     if lower < _ALMOST:
         log_found = _searched(parts, epsilon, direction, log_found)
-    upper = outward_exp(-math.inf, log_found)[1]
+    upper = _outward_exp(-math.inf, log_found)[1]
     return Bracket(min(lower, upper), upper, "Chernoff")
 
 
@@ -84,7 +84,7 @@ def _smaller(found, bound, parts, epsilon, direction):
     if found < (0.0 if _is_steep(parts) else _SMALL):
         return found
     try:
-        with inside_floats():
+        with _inside_floats():
             return min(found, bound(parts, epsilon, direction))
     except (NoBracketError, ValueError):
         return found
@@ -199,7 +199,7 @@ def epsilon_upper(parts, delta, direction):
         if bounds and _is_steep(parts):
             break
         try:
-            with inside_floats():
+            with _inside_floats():
                 bounds.append(bound(parts, delta, direction))
         except (NoBracketError, ValueError) as error:
             reasons.append(str(error))

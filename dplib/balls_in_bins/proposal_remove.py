@@ -5,6 +5,7 @@ Delta is the integral of q (w - e^epsilon)_+, q a standard normal density. The p
     tuples    the law w^k q: k modes drawn one after the other, each with the probabilities that the
               loss gives them. w - e^epsilon over w^k is bounded, so that nothing is missed; but for
               large k the tuples have weights that vary, less where each draw looks ahead to the others.
+              Where many modes in one bin would make up most of w^k, no draw shows them: such k are left out.
     clusters  normal laws of unit covariance around combinations of modes: bin i with its neighbours,
               weighted by softmax(theta Gram[i, .]) for a ladder of theta, and scaled to the highest
               point of the integrand.
@@ -34,6 +35,8 @@ _FEW = (0.0, 3.0, np.inf)  # clusters for very many bins
 _TUPLES = (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 _TUPLE_SPREAD = 0.2  # largest relative variance of a tuple's weight; where it is more, it is far more
 _MOST_TUPLES = 2
+_CONDENSED = (3.0, np.inf)  # clusters on which tuples may condense
+_UNSEEN = -4.0  # log of the share of w^k that they may have there, and of one that no draw may show on the way
 _SHORT, _PER_GROUP = 256, 128
 _LARGEST = 600.0  # logarithms that are safe to exponentiate
 _THINNEST = 1e-100  # densities over the largest; their squares are above 0
@@ -121,7 +124,7 @@ class RemoveProposal(LineLaws):
 
     def _tuple_groups(self, rng, sizes):
         """The largest of these sizes whose weights do not vary too much."""
-        groups, size = [], 256
+        groups, size, clusters = [], 256, self._cluster_weights() if sizes else None
         if self.ahead is None:  # the first modes of a large tuple are a small tuple
             steps = draw_tuples(self.gram, rng, max(sizes, default=0), rng.random(size))[1]
         for k in sizes:
@@ -133,10 +136,20 @@ class RemoveProposal(LineLaws):
             weights = np.exp(logs - top)
             mean = np.mean(weights)
             spread = np.mean((weights / mean) ** 2)
-            if spread > 1 + _TUPLE_SPREAD:
+            log_mean = float(top + np.log(mean))
+            if spread > 1 + _TUPLE_SPREAD or any(condenses(k, log_mean, *each) for each in clusters):
                 break
-            groups.append(Group(k, float(top + np.log(mean)), spread))
+            groups.append(Group(k, log_mean, spread))
         return groups[-_MOST_TUPLES:]
+
+    def _cluster_weights(self):
+        """Of single bins, and of clusters of one width, what `condenses` asks for."""
+        b, parts = len(self.gram), []
+        for theta in _CONDENSED:
+            profile = cluster_profile(self.gram, theta)
+            overlaps = np.einsum("ij,ij->i", profile @ self.gram, profile)
+            parts.append((math.log(b / len(profile)), special.entr(profile).sum(axis=1) - math.log(b), overlaps))
+        return parts
 
     def _clusters(self, theta):
         """One normal law for each bin, or for every few."""
@@ -190,6 +203,22 @@ class RemoveProposal(LineLaws):
         if hard and bound > math.log(_BOUND):
             shares = np.maximum(shares, _LEAST)
         return shares / np.sum(shares), rough + self.epsilon
+
+
+def condenses(k, log_mean, log_number, log_modes, overlaps):
+    """Whether tuples of k modes have a second phase that their draws do not show: many of the modes in one cluster.
+
+    Tuples with m modes in a cluster p add at least exp(log C(k, m) + m (H(p) - log b) + m (m - 1) / 2 pGp) to the mean of w^k
+    (Jensen), whose logarithm is `log_mean` by the draws. Where that falls in m and rises again, the rise lies behind tuples
+    that no draw meets: then the mean is another one, and no draw comes where few modes make the loss large.
+    log_number : log of how many clusters each p stands for. log_modes : H(p) - log b. overlaps : pGp; shapes (clusters,).
+    """
+    m = np.arange(1, k + 1)
+    choices = special.gammaln(k + 1) - special.gammaln(m + 1) - special.gammaln(k - m + 1)
+    shares = np.multiply.outer(m, log_modes) + np.multiply.outer(m * (m - 1) / 2, overlaps)
+    shares = log_sum_exp(shares) + log_number + choices - log_mean
+    lowest = int(np.argmin(shares))
+    return bool(shares[lowest] < _UNSEEN < shares[lowest:].max())
 
 
 def cluster_profile(gram, theta):

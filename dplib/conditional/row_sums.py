@@ -22,7 +22,7 @@ from .._base import validate as check
 from .._base.lazy_scipy import optimize, special
 from .._base.log_space import EPS, log_kernel, log_sum_exp
 from ..accounting.chernoff import saddle
-from ..results import NoBracketError, inside_floats
+from ..results import NoBracketError, _inside_floats
 
 _LARGEST_EXPONENT = 680.0  # of a likelihood ratio
 _CELLS, _POINTS = (3000, 12_000), (2**16, 2**18)  # of the partition and of the lattice: at least, and where that is cheap
@@ -142,7 +142,7 @@ class RowSum(Cells):
         """Whether delta at `epsilon` is above `delta`; looked at only where it seems to be, by far."""
         return self.guess(epsilon) > math.log(delta) + _FAR_ABOVE and self.delta(epsilon) > delta
 
-    @inside_floats()
+    @_inside_floats()
     def delta(self, epsilon):
         """Upper bound of delta at `epsilon`."""
         if not self.rounds:
@@ -152,7 +152,7 @@ class RowSum(Cells):
             return self.infinite * (1 + 1e-9)
         return self._composed(saddle(self._moments, epsilon=at))(epsilon)
 
-    @inside_floats()
+    @_inside_floats()
     def epsilon(self, delta):
         """Upper bound of epsilon at `delta`; what `delta` answers there is the same to 1e-6, by another tilt."""
         if not self.rounds:

@@ -8,11 +8,13 @@ from domination_cases import modes_value, planar
 
 from dplib import gaussian, matrices
 from dplib.balls_in_bins import gram as _bins
+from dplib.balls_in_bins import lognormal_sum
 from dplib.balls_in_bins.importance_sampling import (
     Estimator,
     estimate,
     run,
 )
+from dplib.balls_in_bins.proposal_remove import condenses
 
 SIDES = ("remove", "add")
 
@@ -42,6 +44,24 @@ def test_two_modes_against_quadrature(gram, side):
         assert found.d_log_sigma == pytest.approx(by_sigma, rel=0.02)
         by_epsilon = math.log(quadrature(gram, epsilon + h, side) / quadrature(gram, epsilon + h * 2, side)) / -h
         assert found.d_epsilon == pytest.approx(by_epsilon, rel=0.03)
+
+
+@pytest.mark.parametrize("bins, norm_squared, epsilon, seeds", [
+    (300, 0.812, 0.931, (18, 19, 20)), (268, 0.783, 1.52, (76, 77, 78)), (217, 0.9815, 1.07636, (0, 4, 10)), (239, 1.152, 1.612, (92,)),
+])  # fmt: skip
+def test_tuples_that_condense_are_left_out(bins, norm_squared, epsilon, seeds):
+    """Tuples of 12 to 32 modes whose draws look alike, while nearly all of the mean of w^k lies on those with most modes in one bin."""
+    exact = lognormal_sum.bracket(bins, norm_squared, epsilon, "remove", 1e-5)
+    for seed in seeds:
+        found = estimate(norm_squared * np.eye(bins), epsilon, "remove", seed=seed)
+        assert found.relative_error < 0.01 and abs(found.log_value - math.log(exact.upper)) < 5 * found.relative_error
+
+
+def test_tuples_condense_where_few_modes_weigh_most():
+    """One bin of b = 300 with all k modes has (1 - k) log b + d k (k - 1) / 2 of log E w^k: above -4 from k = 14 on."""
+    clusters = (0.0, np.full(300, -math.log(300)), np.full(300, 0.812))
+    assert [condenses(k, 0.0, *clusters) for k in (3, 12, 14, 15, 16)] == [False, False, True, True, True]
+    assert not condenses(32, 0.0, 0.0, clusters[1], np.full(300, 0.05))  # a few modes in one bin weigh little, and more of them less
 
 
 @pytest.mark.parametrize("side", SIDES)
