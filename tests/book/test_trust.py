@@ -85,7 +85,7 @@ def statistics():
 
 def determinism():
     tests = (tools.ROOT / "tests" / "house" / "test_determinism.py").read_text(encoding="utf-8")
-    return f"at least {re.search(r'len.base. >= ([0-9]+)', tests)[1]} results: bit for bit with 1 and 2 threads and workers"
+    return f"at least {re.search(r'len.here. >= ([0-9]+)', tests)[1]} results: bit for bit with 1 and 2 threads and workers"
 
 
 def peers():
