@@ -132,7 +132,7 @@ class LineLaws(Lines):
             mine = chosen == i - len(self.tuples)
             start = self.cumulative[i - 1] if i else 0.0
             first = (cube[mine, 0] - start) / (self.cumulative[i] - start)
-            combination[mine], logs = draw_tuples(self.gram, rng, k, first, self.ahead)
+            combination[mine], logs, _ = draw_tuples(self.gram, rng, k, first, self.ahead)
             log_weight[mine] = logs[-1] - log_mean
         point = combination @ self.gram
         if self.tuples:
@@ -222,14 +222,14 @@ class LineLaws(Lines):
 
 
 def draw_tuples(gram, rng, most, first, ahead=None):
-    """Modes for each tuple, one after the other: (how often each, log weights after 1 .. `most` modes).
+    """Modes for each tuple, one after the other: (how often each, log weights and sums of overlaps after 1 .. `most` modes).
 
     first : the numbers in (0, 1) that choose the first modes. ahead : e^gram, up to a factor, for draws that look ahead:
     they take a mode with a probability that grows with what it would give to later ones. None for others.
     """
     b, size = len(gram), len(first)
     counts, pull = np.zeros((size, b)), np.zeros((size, b))
-    rows, logs = np.arange(size), []
+    rows, logs, overlaps = np.arange(size), [], [0.0]
     for step in range(most):
         top = np.max(pull, axis=1)
         chances = np.exp(pull - top[:, None])
@@ -246,5 +246,6 @@ def draw_tuples(gram, rng, most, first, ahead=None):
         log = top + np.log(total / b) + (logs[-1] if logs else 0.0)
         logs.append(log - np.log(later[rows, drawn]) if ahead is not None and left else log)
         counts[rows, drawn] += 1
+        overlaps.append(overlaps[-1] + pull[rows, drawn])
         pull += gram[drawn]
-    return counts, logs
+    return counts, logs, overlaps[1:]

@@ -126,18 +126,17 @@ class RemoveProposal(LineLaws):
         """The largest of these sizes whose weights do not vary too much."""
         groups, size, clusters = [], 256, self._cluster_weights() if sizes else None
         if self.ahead is None:  # the first modes of a large tuple are a small tuple
-            steps = draw_tuples(self.gram, rng, max(sizes, default=0), rng.random(size))[1]
+            _, steps, met = draw_tuples(self.gram, rng, max(sizes, default=0), rng.random(size))
         for k in sizes:
             if self.ahead is not None:
-                logs = draw_tuples(self.gram, rng, k, rng.random(size), self.ahead)[1][-1]
-            else:
-                logs = steps[k - 1]
+                _, steps, met = draw_tuples(self.gram, rng, k, rng.random(size), self.ahead)
+            logs, seen = steps[k - 1], float(np.max(met[k - 1]))
             top = np.max(logs)
             weights = np.exp(logs - top)
             mean = np.mean(weights)
             spread = np.mean((weights / mean) ** 2)
             log_mean = float(top + np.log(mean))
-            if spread > 1 + _TUPLE_SPREAD or any(condenses(k, log_mean, *each) for each in clusters):
+            if spread > 1 + _TUPLE_SPREAD or any(condenses(k, log_mean, seen, *each) for each in clusters):
                 break
             groups.append(Group(k, log_mean, spread))
         return groups[-_MOST_TUPLES:]
@@ -205,20 +204,23 @@ class RemoveProposal(LineLaws):
         return shares / np.sum(shares), rough + self.epsilon
 
 
-def condenses(k, log_mean, log_number, log_modes, overlaps):
+def condenses(k, log_mean, seen, log_number, log_modes, overlaps):
     """Whether tuples of k modes have a second phase that their draws do not show: many of the modes in one cluster.
 
     Tuples with m modes in a cluster p add at least exp(log C(k, m) + m (H(p) - log b) + m (m - 1) / 2 pGp) to the mean of w^k
     (Jensen), whose logarithm is `log_mean` by the draws. Where that falls in m and rises again, the rise lies behind tuples
-    that no draw meets: then the mean is another one, and no draw comes where few modes make the loss large.
-    log_number : log of how many clusters each p stands for. log_modes : H(p) - log b. overlaps : pGp; shapes (clusters,).
+    that are hardly ever drawn. If no draw got there, the mean is another one, and none comes where few modes make the loss large.
+    seen : the largest sum of overlaps of a draw. log_number : log of how many clusters each p stands for. log_modes : H(p) - log b.
+    overlaps : pGp; shapes (clusters,).
     """
     m = np.arange(1, k + 1)
     choices = special.gammaln(k + 1) - special.gammaln(m + 1) - special.gammaln(k - m + 1)
-    shares = np.multiply.outer(m, log_modes) + np.multiply.outer(m * (m - 1) / 2, overlaps)
+    pairs = m * (m - 1) / 2
+    shares = np.multiply.outer(m, log_modes) + np.multiply.outer(pairs, overlaps)
     shares = log_sum_exp(shares) + log_number + choices - log_mean
     lowest = int(np.argmin(shares))
-    return bool(shares[lowest] < _UNSEEN < shares[lowest:].max())
+    beyond = pairs[lowest:][shares[lowest:] > _UNSEEN]
+    return bool(shares[lowest] < _UNSEEN and len(beyond) and seen < beyond[0] * overlaps.max() * (1 - 1e-9))
 
 
 def cluster_profile(gram, theta):

@@ -47,7 +47,7 @@ def test_two_modes_against_quadrature(gram, side):
 
 
 @pytest.mark.parametrize("bins, norm_squared, epsilon, seeds", [
-    (300, 0.812, 0.931, (18, 19, 20)), (268, 0.783, 1.52, (76, 77, 78)), (217, 0.9815, 1.07636, (0, 4, 10)), (239, 1.152, 1.612, (92,)),
+    (300, 0.812, 0.931, (18, 19, 20)), (268, 0.783, 1.52, (76, 77, 78)), (217, 0.9815, 1.07636, (0, 4, 10)), (239, 1.152, 1.612, (92,)), (60, 8.01, 0.867, (72,)), (187, 11.284, 0.662, (62,)),
 ])  # fmt: skip
 def test_tuples_that_condense_are_left_out(bins, norm_squared, epsilon, seeds):
     """Tuples of 12 to 32 modes whose draws look alike, while nearly all of the mean of w^k lies on those with most modes in one bin."""
@@ -60,8 +60,9 @@ def test_tuples_that_condense_are_left_out(bins, norm_squared, epsilon, seeds):
 def test_tuples_condense_where_few_modes_weigh_most():
     """One bin of b = 300 with all k modes has (1 - k) log b + d k (k - 1) / 2 of log E w^k: above -4 from k = 14 on."""
     clusters = (0.0, np.full(300, -math.log(300)), np.full(300, 0.812))
-    assert [condenses(k, 0.0, *clusters) for k in (3, 12, 14, 15, 16)] == [False, False, True, True, True]
-    assert not condenses(32, 0.0, 0.0, clusters[1], np.full(300, 0.05))  # a few modes in one bin weigh little, and more of them less
+    assert [condenses(k, 0.0, 5.0, *clusters) for k in (3, 12, 14, 15, 16)] == [False, False, True, True, True]
+    assert not condenses(15, 0.0, 90.0, *clusters)  # a draw got there
+    assert not condenses(32, 0.0, 5.0, 0.0, clusters[1], np.full(300, 0.05))  # a few modes in one bin weigh little, and more of them less
 
 
 @pytest.mark.parametrize("side", SIDES)
