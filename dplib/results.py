@@ -370,8 +370,9 @@ class Estimate:
 
     def __str__(self) -> str:
         how = (f"estimate, {self.method}" if self.method else "estimate") + _said(", ", self.adjacency)
+        sure = f"with confidence {LowerEnd(self.confidence):g}"
         if not self.standard_error:
-            return f"{self.value:.6g} ({how})"
+            return f"{self.value:.6g} ({how}; <= {self.upper:.2g} {sure})" if self.upper > self.value else f"{self.value:.6g} ({how})"
         # One digit more than the standard error supports would be noise.
         decimals = 1 - math.floor(math.log10(self.standard_error))
         if 0 < abs(self.value) < 1e-3:
@@ -385,4 +386,4 @@ class Estimate:
             decimals = max(0, decimals)
             value, error = (f"{number:.{decimals}f}" for number in (self.value, self.standard_error))
             upper = f"{self.upper:.{decimals}f}"
-        return f"{value} +- {error} ({how}; <= {upper} with confidence {LowerEnd(self.confidence):g})"
+        return f"{value} +- {error} ({how}; <= {upper} {sure})"

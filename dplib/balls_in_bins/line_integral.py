@@ -45,7 +45,9 @@ def crossing(rest, beta, level, guess, lowest=None):
             # Each term that grows is below its share of the level there.
             share = level - math.log(rest.shape[1])
             lowest = np.maximum(np.min(np.where(grows, (share - rest) / beta, np.inf), axis=1), -1e150)
-    rest, lowest = rest - level, np.minimum(lowest, latest)
+    # Not further left, where the shares of the terms that grow would fall below all floats.
+    rest, latest = rest - level, np.maximum(lowest, latest)
+    lowest = np.broadcast_to(lowest, latest.shape)
     t = np.clip(guess, lowest, latest)
     shares, slope, excess = np.empty_like(rest), np.empty_like(t), np.empty_like(t)
     todo = slice(None)

@@ -1,8 +1,9 @@
 """delta and epsilon of b-min-sep sampling: estimates and certificates from tuples of patterns (`pattern_sampler`).
 
 The number of patterns in a tuple plays the part of a Rényi order: the sampler's bound is the upper bound on delta of that order.
-`Account` starts from the order of the least bound and goes downhill in what a pilot says: the relative variance for an
-estimate, the excess of the certified bound for a certificate. Nothing that a pilot drew is used again.
+`Account` starts from the order of the least bound and goes downhill in what a pilot says of the excess of a certified bound: the
+variance alone would lead astray, since the pilot of a bad order hardly ever shows how large its samples may be. Nothing that a
+pilot drew is used again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from .._base import random_blocks
 from .._base.lazy_scipy import optimize
 from ..results import Certificate, Estimate, UpperBound
-from . import CONFIDENCE, FLOOR, QUANTILE, certificate, tuple_sampler
+from . import CONFIDENCE, FLOOR, QUANTILE, certificate, confidence_bounds, tuple_sampler
 from .certified import MARGINS, certified_level, first_certified
 from .lognormal_sum import log_ceiling
 from .pattern_sampler import HalfSpaceSampler, TupleSampler, log_payoff
@@ -31,6 +32,7 @@ _MOST_BLOCKS, _MOST_ENTRIES = 16, 2**25  # of an estimate that chooses its numbe
 _PASSES, _NEAR = 4, 0.02  # of a search for epsilon, and when it ends: a relative change
 _STEP = 1e-4  # in epsilon, for the slope of log delta
 _LEAST_POSITIVE = 20  # samples above 0, below which a pilot says nothing
+_NORMAL = 0.03  # relative standard error, beyond which a mean is not taken for a normal variable
 
 
 class Account:
@@ -99,8 +101,8 @@ class Account:
         drawn = sampler.draw(random_blocks.generator(seed, (_STREAM, _PILOT, size), 0))
         return certificate.Plan(sampler, sampler.rounded(drawn)), drawn
 
-    def plan(self, epsilon, seed, cost):
-        """The `pilot` with the least cost(plan) near the order of the least bound; for "add" the only one."""
+    def plan(self, epsilon, seed, samples, failure_probability):
+        """The `pilot` with the least excess of a certified bound, near the order of the least bound; for "add" the only one."""
         if self.side == "add":
             return self.pilot(1, epsilon, seed)
 
@@ -110,8 +112,7 @@ class Account:
             if self.log_bound(size, epsilon) > _WORST:
                 return math.inf, None
             found = self.pilot(size, epsilon, seed)
-            positive = np.count_nonzero(found[0].pilot) >= _LEAST_POSITIVE
-            return (cost(found[0]) if positive else math.inf), found
+            return found[0].excess(samples, failure_probability), found
 
         start = self.order(lambda size: self.log_bound(size, epsilon))
         return attempt(certificate.downhill(lambda place: attempt(place)[0], start, len(_SIZES)))[1]
@@ -123,24 +124,24 @@ class Account:
         ceiling = self.log_ceiling(epsilon)
         if ceiling < math.log(FLOOR):
             return Estimate(FLOOR, 0.0, FLOOR, CONFIDENCE, f"{METHOD}; below {FLOOR:g}")
-        sampler = self.plan(epsilon, seed, _relative_variance)[0].sampler
+        sampler = self.plan(epsilon, seed, SAMPLES, 1 - CONFIDENCE)[0].sampler
         payoffs = lambda joined: _payoffs(sampler, joined, epsilon)
         found = payoffs(_draws(sampler, seed, _FINAL, samples, lambda joined: _error(payoffs(joined)) <= ERROR))
-        top = math.exp(ceiling)
+        top, error = math.exp(ceiling), _error(found)
+        if error == math.inf:
+            upper = min(sampler.bound * _highest_mean(found), top)
+            return Estimate(FLOOR, 0.0, max(upper, FLOOR), CONFIDENCE, _method(samples, error))
         value = min(max(float(found.mean()) * sampler.bound, FLOOR), top)
-        if not found.any():
-            return Estimate(FLOOR, 0.0, top, CONFIDENCE, f"{METHOD}; too few: no sample was above 0")
-        error = _error(found)
-        method = f"{METHOD}; too few for a standard error of 1%" if samples is None and error > ERROR else METHOD
-        return Estimate(value, value * error, max(value, min(value * (1 + QUANTILE * error), top)), CONFIDENCE, method)
+        upper = value * (1 + QUANTILE * error) if error <= _NORMAL else sampler.bound * _highest_mean(found)
+        return Estimate(value, value * error, max(value, min(upper, top)), CONFIDENCE, _method(samples, error))
 
     def solve(self, delta, seed, samples=None):
-        """(epsilon, its standard error, minus the slope of log delta there, log delta) where the estimated delta is `delta`.
+        """(An Estimate of the epsilon at `delta`, minus the slope of log delta there, log delta there).
 
-        epsilon is 0 where delta is less already there. The slope is 0 where no draw was of use.
+        The same draws serve every epsilon. It is 0 where delta is less already there. The slope is 0 where no draw was of use.
         """
         if self.longest == 0:
-            return 0.0, 0.0, math.inf, -math.inf
+            return Estimate(0.0, 0.0, 0.0, CONFIDENCE, METHOD), math.inf, -math.inf
         place, _ = self.highest_epsilon(delta)
         # The first sampler is made for an epsilon that is too large, and knows little of a smaller one.
         for _ in range(_PASSES):
@@ -151,16 +152,20 @@ class Account:
         joined = _draws(sampler, seed, _FINAL, samples, lambda one: _error(_payoffs(sampler, one, at(one))) <= ERROR)
         epsilon = at(joined)
         means = [_payoffs(sampler, joined, place).mean() for place in (epsilon, epsilon + _STEP)]
-        if not min(means) > 0:
-            return epsilon, 0.0, 0.0, -math.inf
-        slope = math.log(means[0] / means[1]) / _STEP
-        error = _error(_payoffs(sampler, joined, epsilon)) / slope if epsilon > 0 else 0.0
-        return epsilon, error, slope, math.log(means[0]) + sampler.log_bound
+        slope = math.log(means[0] / means[1]) / _STEP if min(means) > 0 else 0.0
+        error = _error(_payoffs(sampler, joined, epsilon))
+        off = error / slope if epsilon > 0 and slope > 0 else 0.0
+        if error <= _NORMAL:
+            upper = epsilon + QUANTILE * off
+        else:
+            upper = max(epsilon, min(_root(sampler, joined, delta, _highest_mean), self.highest_epsilon(delta)[0]))
+        found = Estimate(epsilon, off, upper, CONFIDENCE, _method(samples, error if slope > 0 else math.inf))
+        return found, slope, math.log(means[0]) + sampler.log_bound if slope > 0 else -math.inf
 
     def _refined(self, delta, place, seed):
         """(sampler, a better guess of epsilon), from one block of draws for the guess `place`."""
         if self.side == "remove":
-            plan, drawn = self.plan(place, seed, _relative_variance)
+            plan, drawn = self.plan(place, seed, SAMPLES, 1 - CONFIDENCE)
             return plan.sampler, _root(plan.sampler, drawn, delta)
 
         def excess(epsilon):
@@ -175,7 +180,7 @@ class Account:
         return self.sampler(1, (1 - _NEAR) * place), place
 
 
-# --- bounds and estimates -------------------------------------------------------------------------------------
+# --- bounds --------------------------------------------------------------------------------------------------
 
 
 def upper_delta(account, epsilon):
@@ -191,13 +196,6 @@ def upper_epsilon(account, delta):
     return UpperBound(value, "Renyi", order)
 
 
-def estimate_epsilon(account, delta, seed, samples=None):
-    """epsilon at which delta is `delta`, an Estimate; the same draws serve every epsilon."""
-    value, error, slope, _ = account.solve(delta, seed, samples)
-    method = METHOD if slope > 0 else f"{METHOD}; too few: no sample was above 0"
-    return Estimate(value, error, value + QUANTILE * error, CONFIDENCE, method)
-
-
 # --- certificates ---------------------------------------------------------------------------------------------
 
 
@@ -208,7 +206,7 @@ def certify(account, epsilon, samples, failure_probability, seed):
     """
     top = math.exp(max(account.log_ceiling(epsilon), math.log(FLOOR)))
     if top > FLOOR:
-        plan = _certified_plan(account, epsilon, samples, failure_probability, seed)
+        plan, _ = account.plan(epsilon, seed, samples, failure_probability)
         try:
             _check(account, plan, samples, failure_probability)
             top = min(top, certificate.run(plan, samples, failure_probability, seed, (_STREAM, int(account.side == "add"))))
@@ -224,22 +222,18 @@ def certify_epsilon(account, delta, samples, failure_probability, seed):
     if account.longest == 0:
         return Certificate(0.0, failure_probability, samples, METHOD)
     level, share = certified_level(delta, failure_probability), failure_probability / len(MARGINS)
-    start, error, slope, log_value = account.solve(level, seed)
-    plan = _certified_plan(account, start, samples, share, seed)
+    found, slope, log_value = account.solve(level, seed)
+    plan, _ = account.plan(found.value, seed, samples, share)
     excess = _check(account, plan, samples, share)
-    doubt = math.hypot(error * slope, math.sqrt(_relative_variance(plan) / samples))
+    doubt = math.hypot(found.standard_error * slope, math.sqrt(_relative_variance(plan) / samples))
     falls = [math.log(excess * (1 + margin * doubt)) + log_value - math.log(level) for margin in MARGINS]
 
     def certify(epsilon, number):
         fresh, _ = account.pilot(plan.sampler.size, epsilon, seed)
         return certificate.run(fresh, samples, share, seed, (_STREAM, 2 + number, int(account.side == "add")))
 
-    epsilon, _ = first_certified([max(0.0, start + fall / slope) for fall in falls], certify, level, samples)
+    epsilon, _ = first_certified([max(0.0, found.value + fall / slope) for fall in falls], certify, level, samples)
     return Certificate(epsilon, failure_probability, samples, METHOD)
-
-
-def _certified_plan(account, epsilon, samples, failure_probability, seed):
-    return account.plan(epsilon, seed, lambda plan: plan.excess(samples, failure_probability))[0]
 
 
 def _check(account, plan, samples, failure_probability):
@@ -287,11 +281,24 @@ def _error(payoffs):
     return float(payoffs.std()) / math.sqrt(len(payoffs)) / mean if mean > 0 else math.inf
 
 
-def _root(sampler, joined, delta):
-    """The epsilon at which the mean of these draws is `delta`; for "add" at least that of the sampler."""
-    excess = lambda epsilon: float(_payoffs(sampler, joined, epsilon).mean()) * sampler.bound - delta
+def _highest_mean(payoffs):
+    """Upper end with CONFIDENCE of the mean of payoffs in [0, 1], however few of them are above 0."""
+    return confidence_bounds.chernoff_hoeffding(min(float(payoffs.mean()), 1.0), len(payoffs), 1 - CONFIDENCE)
+
+
+def _method(samples, error):
+    if error == math.inf:
+        return f"{METHOD}; too few: no sample is above 0 there"
+    return f"{METHOD}; too few for a standard error of 1%" if samples is None and error > ERROR else METHOD
+
+
+def _root(sampler, joined, delta, mean=np.mean):
+    """The epsilon at which the mean of these draws is `delta`, or inf; for "add" at least that of the sampler."""
+    excess = lambda epsilon: float(mean(_payoffs(sampler, joined, epsilon))) * sampler.bound - delta
     low = sampler.epsilon if len(joined) == 2 else 0.0
     high = float((-joined[0] if len(joined) == 2 else joined[0]).max())
     if high <= low or excess(low) <= 0:
         return low
+    if excess(high) > 0:
+        return math.inf
     return float(optimize.brentq(excess, low, high, rtol=1e-10))

@@ -19,11 +19,12 @@ bounds the integrand well: a pilot does not see rare large values.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
 from .._base.lazy_scipy import special
-from .._base.log_space import log_sum_exp
+from .._base.log_space import log_choose, log_sum_exp
 from . import saddles
 from .line_integral import LOWEST, crossing, loss_beyond
 from .proposal_lines import Group, LineLaws, draw_tuples, factor
@@ -35,7 +36,7 @@ _FEW = (0.0, 3.0, np.inf)  # clusters for very many bins
 _TUPLES = (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 _TUPLE_SPREAD = 0.2  # largest relative variance of a tuple's weight; where it is more, it is far more
 _MOST_TUPLES = 2
-_CONDENSED = (3.0, np.inf)  # clusters on which tuples may condense
+_CONDENSED = 3.0  # of the clusters on which tuples may condense, beside single bins
 _UNSEEN = -4.0  # log of the share of w^k that they may have there, and of one that no draw may show on the way
 _SHORT, _PER_GROUP = 256, 128
 _LARGEST = 600.0  # logarithms that are safe to exponentiate
@@ -124,7 +125,7 @@ class RemoveProposal(LineLaws):
 
     def _tuple_groups(self, rng, sizes):
         """The largest of these sizes whose weights do not vary too much."""
-        groups, size, clusters = [], 256, self._cluster_weights() if sizes else None
+        groups, size = [], 256
         if self.ahead is None:  # the first modes of a large tuple are a small tuple
             _, steps, met = draw_tuples(self.gram, rng, max(sizes, default=0), rng.random(size))
         for k in sizes:
@@ -136,19 +137,18 @@ class RemoveProposal(LineLaws):
             mean = np.mean(weights)
             spread = np.mean((weights / mean) ** 2)
             log_mean = float(top + np.log(mean))
-            if spread > 1 + _TUPLE_SPREAD or any(condenses(k, log_mean, seen, *each) for each in clusters):
+            if spread > 1 + _TUPLE_SPREAD or any(condenses(k, log_mean, seen, *each) for each in self._condensed):
                 break
             groups.append(Group(k, log_mean, spread))
         return groups[-_MOST_TUPLES:]
 
-    def _cluster_weights(self):
+    @cached_property
+    def _condensed(self):
         """Of single bins, and of clusters of one width, what `condenses` asks for."""
-        b, parts = len(self.gram), []
-        for theta in _CONDENSED:
-            profile = cluster_profile(self.gram, theta)
-            overlaps = np.einsum("ij,ij->i", profile @ self.gram, profile)
-            parts.append((math.log(b / len(profile)), special.entr(profile).sum(axis=1) - math.log(b), overlaps))
-        return parts
+        log_b, profile = math.log(len(self.gram)), cluster_profile(self.gram, _CONDENSED)
+        overlaps = np.einsum("ij,ij->i", profile @ self.gram, profile)
+        wide = log_b - math.log(len(profile)), special.entr(profile).sum(axis=1) - log_b, overlaps
+        return (0.0, np.full(len(self.gram), -log_b), self.diagonal), wide
 
     def _clusters(self, theta):
         """One normal law for each bin, or for every few."""
@@ -214,10 +214,9 @@ def condenses(k, log_mean, seen, log_number, log_modes, overlaps):
     overlaps : pGp; shapes (clusters,).
     """
     m = np.arange(1, k + 1)
-    choices = special.gammaln(k + 1) - special.gammaln(m + 1) - special.gammaln(k - m + 1)
     pairs = m * (m - 1) / 2
     shares = np.multiply.outer(m, log_modes) + np.multiply.outer(pairs, overlaps)
-    shares = log_sum_exp(shares) + log_number + choices - log_mean
+    shares = log_sum_exp(shares) + log_number + log_choose(k)[1:] - log_mean
     lowest = int(np.argmin(shares))
     beyond = pairs[lowest:][shares[lowest:] > _UNSEEN]
     return bool(shares[lowest] < _UNSEEN and len(beyond) and seen < beyond[0] * overlaps.max() * (1 - 1e-9))

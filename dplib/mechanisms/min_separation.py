@@ -132,7 +132,7 @@ class MinSeparation:
         if method == "renyi":
             return pattern_account.upper_epsilon(account, delta)
         if method != "certificate":
-            return pattern_account.estimate_epsilon(account, delta, ask.seed, ask.samples)
+            return account.solve(delta, ask.seed, ask.samples)[0]
         return pattern_account.certify_epsilon(account, delta, ask.samples or pattern_account.SAMPLES, failure, ask.seed)
 
     def poisson(self) -> MatrixMechanism:

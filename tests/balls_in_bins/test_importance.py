@@ -14,6 +14,7 @@ from dplib.balls_in_bins.importance_sampling import (
     estimate,
     run,
 )
+from dplib.balls_in_bins.line_integral import LOWEST, crossing, loss_beyond
 from dplib.balls_in_bins.proposal_remove import condenses
 
 SIDES = ("remove", "add")
@@ -63,6 +64,18 @@ def test_tuples_condense_where_few_modes_weigh_most():
     assert [condenses(k, 0.0, 5.0, *clusters) for k in (3, 12, 14, 15, 16)] == [False, False, True, True, True]
     assert not condenses(15, 0.0, 90.0, *clusters)  # a draw got there
     assert not condenses(32, 0.0, 5.0, 0.0, clusters[1], np.full(300, 0.05))  # a few modes in one bin weigh little, and more of them less
+
+
+def test_a_mode_that_hardly_grows_may_exceed_the_level_alone():
+    """On such a line all of the loss is large, and what the other modes add is not lost: seed 40 takes lines of that kind."""
+    rest, beta = np.array([[2.0, 0.0]]), np.array([[1e-4, 3.0]])
+    place, shares, _, excess = crossing(rest, beta, 1.0, 3.0, LOWEST)
+    for t in (-1.0, 0.0, 3.0):
+        [gain] = loss_beyond(beta, shares, excess, t - place)
+        assert gain == pytest.approx(np.logaddexp.reduce(rest[0] + beta[0] * t) - 1.0, rel=1e-12)
+    exact = lognormal_sum.bracket(22, 9.45, 1.078, "remove").midpoint
+    found = estimate(9.45 * np.eye(22), 1.078, "remove", seed=40)
+    assert abs(math.exp(found.log_value) / exact - 1) < 4 * found.relative_error < 0.02
 
 
 @pytest.mark.parametrize("side", SIDES)

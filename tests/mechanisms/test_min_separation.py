@@ -252,6 +252,23 @@ def test_without_a_pause_it_is_poisson_sampling(direction, epsilon):
     assert abs(found.value - at.upper) < 4 * found.standard_error
 
 
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_where_few_draws_count_the_upper_end_is_that_of_bounded_draws(seed):
+    """Sizes of tuples whose pilots never show their large samples have small variances, and are not taken for that."""
+    exact = PoissonDPSGD(1.287, 0.00914, 150).delta(0.559, "remove")
+    rare = MinSeparation(matrices.identity(150), 1.287, 0.00914, 1, False)
+    found = rare.delta(0.559, seed=seed)
+    assert abs(found.value - exact.upper) < 5 * found.standard_error < exact.upper
+    assert exact.upper < found.upper < 2 * exact.upper
+    at = rare.epsilon(exact.upper, seed=seed)
+    assert abs(at.value - 0.559) < 5 * at.standard_error and 0.559 < at.upper < 0.7
+    assert "too few" in found.method and "too few" in at.method
+    nothing = MinSeparation(matrices.identity(33), 2.021, 1.0, 33)  # delta is 6e-14
+    unseen = nothing.delta(0.769, seed=seed)
+    assert unseen.value == 1e-300 and 1e-13 < unseen.upper < 1e-5 and "no sample" in unseen.method and "<= " in str(unseen)
+    assert nothing.epsilon(1e-14, seed=seed).upper > 0.769
+
+
 @pytest.mark.parametrize("bands, noise", [(4, 3.0), pytest.param(16, 6.0, marks=pytest.mark.trust)])
 def test_certain_participation_is_balls_in_bins(bands, noise):
     """p = 1, warm start, whole epochs: one of b patterns, uniformly; the rounds of a pattern may overlap."""
