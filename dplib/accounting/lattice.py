@@ -203,8 +203,9 @@ class _Solver:
         # The lower law needs cells well inside the bulk of the loss, or the bulk in one cell.
         bulk = min(s.bulk for s in self.losses.steps)
         self.finest = self.losses.reach / self.cells
-        # Where a guess was known, a coarser grid has been tried before.
-        first = self.finest if self.guessed else 4 * self.finest
+        # A coarser grid first, unless one has been tried before, where it may do (also with the bulk in one cell), or may change the windows.
+        may_do = self.rough_epsilon <= 0 or (wanted > 0.5 * self.finest and bulk < 20 * self.finest)
+        first = 4 * self.finest if not self.guessed and (may_do or self.epsilon is not None) else self.finest
         self.h = max(min(self.losses.reach / 3000, max(min(wanted, 0.2 * bulk), first)), self.finest)
         answered = 0.0  # the step of the last answer
         for _ in range(6):
@@ -373,8 +374,10 @@ def side_epsilon(
     )
     best = None
     for upper, lower in solver.brackets(relative_width):
-        high = _crossing(solver.excess(upper), solver, +1, relative_width)
-        low = _crossing(solver.excess(lower), solver, -1, relative_width) if lower else 0.0
+        start = max(solver.rough_epsilon, 0.0) if best is None else best.upper
+        high = _crossing(solver.excess(upper), start, abs(solver.c), +1, relative_width)
+        start = high if math.isfinite(high) else start
+        low = _crossing(solver.excess(lower), start, abs(solver.c), -1, relative_width) if lower else 0.0
         if low > high:
             raise AssertionError("lattice bounds crossed: please report this input")
         if math.isfinite(high) and (best is None or high - low < best.width):
@@ -389,14 +392,14 @@ def side_epsilon(
     return best
 
 
-def _crossing(gap, solver, side, relative_width):
+def _crossing(gap, start, slope, side, relative_width):
     """Certified end: side +1, some eps >= 0 with gap <= 0; side -1, gap >= 0.
 
-    gap : function of epsilon that falls: the log of a bound on delta, over delta. The search starts at the Chernoff value:
-    far from it the tilt is wrong and the bound says nothing.
+    gap : function of epsilon that falls, by `slope` about: the log of a bound on delta, over delta. start : near the end: far from it
+    the tilt is wrong and the bound says nothing.
     """
-    x = max(solver.rough_epsilon, 0.0)
-    value, step = gap(x), 2 / abs(solver.c)
+    x, value = start, gap(start)
+    step = min(1.2 * abs(value), 2.0) / slope + 0.01 * relative_width * x
     if value > 0:
         low, low_gap, high, high_gap = x, value, math.inf, -math.inf
         for _ in range(60):

@@ -46,7 +46,7 @@ class Sum:
         self.side, self.c, self.h, self.laws, self.split = side, laws[0].c, laws[0].h, laws, split
         self.size = fft.next_fast_len(max(int(math.ceil(period / self.h)), 16), real=True)
         self.period = self.size * self.h
-        self.rough_moment, self._certified, self._left_out = rough_moment, {}, []
+        self.rough_moment, self._certified, self._left_out = rough_moment, {}, {}
         self.log_moment = self.origin = self.moment_error = 0.0
         self.log_missing = -math.inf
         rows = []
@@ -126,7 +126,7 @@ class Sum:
     def _log_mass(self, tilt):
         """log of the law's moment at that tilt, kept."""
         if tilt not in self._certified:
-            self._certified[tilt] = self._log_moments(tilt)[0]
+            self._certified[tilt] = self._log_moment(tilt)
         return self._certified[tilt]
 
     def _periodic(self, epsilon):
@@ -156,29 +156,31 @@ class Sum:
         return math.sqrt(max(sum(squares) - 2 * product, 0.0) + 1e-12 * sum(squares)) * (1 + 1e-6)
 
     def _log_left_out(self, epsilon):
-        """log of a bound on delta of the runs that are left out, by Chernoff at a tilt that bounds it well."""
+        """log of a bound on delta of the runs that are left out, by Chernoff: higher and higher tilts, while that lowers it."""
         most = sum(law.step.rounds * law.loss_below(self.split) for law in self.laws)
         if most <= epsilon:
             return -math.inf
-        if not self._left_out:
-            for tilt in self.c * np.geomspace(1, _LARGEST_TILT, 24):
-                self._left_out.append((float(tilt), self._log_moments(float(tilt))[1]))
-        bounds = [
-            moment + self.moment_error + 8 * EPS * (abs(moment) + tilt * epsilon) - tilt * epsilon + log_kernel(tilt)
-            for tilt, moment in self._left_out
-        ]
-        return min(bounds)
+        best = math.inf
+        for tilt in (self.c * np.geomspace(1, _LARGEST_TILT, 24)).tolist():
+            if tilt not in self._left_out:
+                self._left_out[tilt] = sum(law.step.rounds * law.log_moments(self.side, tilt, self.split)[0] for law in self.laws)
+            moment = self._left_out[tilt]
+            bound = moment + self.moment_error + 8 * EPS * (abs(moment) + tilt * epsilon) - tilt * epsilon + log_kernel(tilt)
+            if bound > best:
+                break
+            best = bound
+        return best
 
-    def _log_moments(self, tilt):
-        """(log of the moment of what is summed, of what is left out or -inf) at another tilt, all rounds together."""
+    def _log_moment(self, tilt):
+        """log of the moment of what is summed at another tilt, all rounds together."""
         if self.split is None:
-            return sum(law.step.rounds * law.log_moment(self.side, tilt) for law in self.laws), -math.inf
+            return sum(law.step.rounds * law.log_moment(self.side, tilt) for law in self.laws)
         base = growth = 0.0
         for law in self.laws:
             bulk, tail = law.log_moments(self.side, tilt, self.split)
             base += law.step.rounds * bulk
             growth += law.step.rounds * float(np.logaddexp(0.0, tail - bulk))
-        return base + growth + math.log(max(-math.expm1(-growth), 1e-300)), base
+        return base + growth + math.log(max(-math.expm1(-growth), 1e-300))
 
     def _log_aliasing(self, epsilon):
         """log of a bound on sum_{m != 0} e^{c m Lambda} delta(eps + m Lambda), or of what it misses, by Chernoff."""

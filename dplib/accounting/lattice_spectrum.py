@@ -1,7 +1,6 @@
 """The transform of a composed lattice law: a product of powers, with bounds on its errors.
 
-Frequencies with |phi| < e^-90 are left out. On a long lattice the transform of all N frequencies is not even computed:
-those beyond a low band are bounded by a transform of FOLD points, by |f(y)| <= max at the ends + length^2/8 max|f''|
+Frequencies with |phi| < e^-90 are left out. On a long lattice those beyond a low band are left out unseen: they are bounded by a transform of FOLD points, by |f(y)| <= max at the ends + length^2/8 max|f''|
 for f = |phi|^2 of one round, whose second derivative is at most twice the variance.
 """
 
@@ -16,7 +15,8 @@ from .._base.log_space import complex_log1p
 from ..results import NoBracketError
 
 FOLD = 2**17  # points of the transform that bounds the high frequencies of a longer lattice
-_BAND = 4096  # frequencies computed one by one
+_BAND = 4096  # frequencies that may be computed one by one, where that is less work than a transform:
+_WORK = 8.0  # of a transform, for each of its points
 _BLOCK = 2**15  # frequencies held at once
 _DEAD = -90.0  # log of what a product of transforms may be to be left out
 _DIGIT = 64  # length of the sums of `_low_band`
@@ -34,21 +34,18 @@ def spectrum(rows, size, points):
     """
     half = size // 2 + 1
     count = _band_width(rows, size) if size > FOLD else half
-    band = size > FOLD and count <= _BAND
-    if size > points and not band:
+    one_by_one = size > FOLD and count <= _BAND and (size > points or count * max(len(row[0]) for row in rows) < _WORK * size)
+    if size > points and not one_by_one:
         raise TooLong(f"the lattice needs {size} points")
-    count = count if band else half
     frequencies = np.arange(count, dtype=np.int32)
     # A computed modulus m is off by e at most, its power by (m + e)^T - m^T; excess = T log(1 + e / m).
     log_power, angle, excess = np.zeros((3, count))
     left_out = 0.0
     for masses, centre, rounds, error in rows:
-        if band:
+        if one_by_one:
             transform = _low_band(masses, centre, size, frequencies)
         else:
-            transform = fft.rfft(_wrapped(masses, centre, size), overwrite_x=True)
-            if len(frequencies) < half:
-                transform = transform[frequencies]
+            transform = fft.rfft(_wrapped(masses, centre, size), overwrite_x=True)[frequencies]
         for low in range(0, len(frequencies), _BLOCK):
             part = slice(low, low + _BLOCK)
             values = transform[part]
@@ -66,7 +63,7 @@ def spectrum(rows, size, points):
             )
     # Error of every mass: the mean over frequencies, those left out included.
     error = np.exp(log_power + excess) * -np.expm1(-excess)
-    beyond = math.exp(_DEAD / 2) if band else 0.0
+    beyond = math.exp(_DEAD / 2) if count < half else 0.0
     mass_error = 2 * (float(error.sum()) + left_out) / size + beyond
     masses_error = math.sqrt(2 * (float(error @ error) + left_out**2) / size) + beyond
     power = np.exp(log_power, out=log_power)

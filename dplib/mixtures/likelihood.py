@@ -187,7 +187,7 @@ class Likelihood:
         u = np.asarray(u, float)
         a, log_p = self.shifts, self.log_probabilities
         if self._rare:
-            return rare_parts(a[1], log_p, self.probabilities[1], u)[: 1 + moments]
+            return rare_parts(a[1], log_p, self.probabilities[1], u, moments)
         low, high = self._near_one if log_p[-1] < 0 else (math.inf, -math.inf)
         near = (u >= low) & (u <= high)
         some, far = near.any(), ~near
@@ -230,8 +230,8 @@ def variance_bound(a, log_p) -> float:
     return float(bound)
 
 
-def rare_parts(a, log_p, p, u):
-    """(log(P/Q), posterior mean of the shift) of two shifts, 0 and a, for p <= 1/2, at all u.
+def rare_parts(a, log_p, p, u, moments):
+    """(log(P/Q), with `moments` also the posterior mean of the shift) of two shifts, 0 and a, for p <= 1/2, at all u.
 
     log R = log1p(p expm1(a u - a^2/2)), whose argument is at least -1/2: both functions keep the relative accuracy of what they are given.
     """
@@ -241,7 +241,7 @@ def rare_parts(a, log_p, p, u):
     if large.any():  # 1 + p expm1(x) is 1 + p e^x there; p may be tiny
         product = log_p[1] + exponent[large]
         value[large] = np.logaddexp(0.0, product)
-    return value, a * special.expit(exponent + (log_p[1] - log_p[0]))
+    return (value, a * special.expit(exponent + (log_p[1] - log_p[0]))) if moments else (value,)
 
 
 def near_parts(a, log_p, p, u):
