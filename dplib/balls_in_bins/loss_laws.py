@@ -43,9 +43,10 @@ def _curves(bins, norm_squared, places):
     One bracket for each place serves both, as H_x(P || Q) = 1 - x + x H_{1/x}(Q || P).
     """
     ends = np.array([_ends(bins, norm_squared, abs(place), "remove" if place >= 0 else "add") for place in places])
-    of = lambda at, known: (np.exp(at), *np.where(known[:, None], ends, -np.expm1(at)[:, None] + np.exp(at)[:, None] * ends).T)
-    add = of(-places, places < 0)
-    return {"remove": of(places, places >= 0), "add": tuple(values[::-1] for values in add)}
+    x, inverse, forward = np.exp(places), np.exp(-places), places >= 0
+    remove = [np.where(forward, end, -np.expm1(places) + x * end) for end in ends.T]
+    add = [np.where(forward, -np.expm1(-places) + inverse * end, end)[::-1] for end in ends.T]
+    return {"remove": (x, *remove), "add": (inverse[::-1], *add)}
 
 
 def _reach(bins, norm_squared, side):
