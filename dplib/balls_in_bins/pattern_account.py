@@ -159,7 +159,7 @@ class Account:
             upper = epsilon + QUANTILE * off
         else:
             upper = max(epsilon, min(_root(sampler, joined, delta, _highest_mean), self.highest_epsilon(delta)[0]))
-        found = Estimate(epsilon, off, upper, CONFIDENCE, _method(samples, error if slope > 0 else math.inf))
+        found = Estimate(epsilon, off, upper, CONFIDENCE, _method(samples, error if slope > 0 else math.inf, _NORMAL, " in delta"))
         return found, slope, math.log(means[0]) + sampler.log_bound if slope > 0 else -math.inf
 
     def _refined(self, delta, place, seed):
@@ -286,10 +286,10 @@ def _highest_mean(payoffs):
     return confidence_bounds.chernoff_hoeffding(min(float(payoffs.mean()), 1.0), len(payoffs), 1 - CONFIDENCE)
 
 
-def _method(samples, error):
+def _method(samples, error, wanted=ERROR, place=""):
     if error == math.inf:
         return f"{METHOD}; too few: no sample is above 0 there"
-    return f"{METHOD}; too few for a standard error of 1%" if samples is None and error > ERROR else METHOD
+    return f"{METHOD}; too few for a standard error of {100 * wanted:g}%{place}" if samples is None and error > wanted else METHOD
 
 
 def _root(sampler, joined, delta, mean=np.mean):
