@@ -25,6 +25,7 @@ from .proposal_add import AddProposal
 from .proposal_remove import RemoveProposal
 
 BLOCKS = 32  # independent blocks, whose scatter gives the standard error
+STUDENT = 2.0395134463964077  # quantile at .975 of Student's law for so many blocks
 _PILOT, _RUN = 2, 3  # first keys of the random streams
 _FEWEST, _MOST = 32, 2**16  # lines of a block, of all blocks unless a number of them is asked for
 _WORK = 2**30  # lines times batches squared, beyond which that number falls
