@@ -32,7 +32,8 @@ from .gram import check_gram
 from .lognormal_sum import log_ceiling
 
 CONFIDENCE = 0.975  # of the upper ends of estimates
-QUANTILE = 1.959963984540054  # of the normal law at CONFIDENCE, for the mean of thousands of draws
+QUANTILE = 1.959963984540054  # of the normal law at CONFIDENCE, for the mean of thousands of draws,
+NORMAL = 0.03  # where its relative standard error is at most so much; else few draws may decide
 FLOOR = 1e-300  # an estimate of delta below it is reported as this
 MOST_SAMPLES = 10**8
 TUPLES, FEWEST_TUPLES = 2**17, 1000  # of a certificate

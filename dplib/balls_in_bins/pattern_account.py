@@ -16,7 +16,7 @@ import numpy as np
 from .._base import random_blocks
 from .._base.lazy_scipy import optimize
 from ..results import Certificate, Estimate, UpperBound
-from . import CONFIDENCE, FLOOR, QUANTILE, certificate, confidence_bounds, tuple_sampler
+from . import CONFIDENCE, FLOOR, NORMAL, QUANTILE, certificate, confidence_bounds, tuple_sampler
 from .certified import MARGINS, certified_level, first_certified
 from .lognormal_sum import log_ceiling
 from .pattern_sampler import HalfSpaceSampler, TupleSampler, log_payoff
@@ -32,7 +32,6 @@ _MOST_BLOCKS, _MOST_ENTRIES = 16, 2**25  # of an estimate that chooses its numbe
 _PASSES, _NEAR = 4, 0.02  # of a search for epsilon, and when it ends: a relative change
 _STEP = 1e-4  # in epsilon, for the slope of log delta
 _LEAST_POSITIVE = 20  # samples above 0, below which a pilot says nothing
-_NORMAL = 0.03  # relative standard error, beyond which a mean is not taken for a normal variable
 
 
 class Account:
@@ -132,7 +131,7 @@ class Account:
             upper = min(sampler.bound * _highest_mean(found), top)
             return Estimate(FLOOR, 0.0, max(upper, FLOOR), CONFIDENCE, _method(samples, error))
         value = min(max(float(found.mean()) * sampler.bound, FLOOR), top)
-        upper = value * (1 + QUANTILE * error) if error <= _NORMAL else sampler.bound * _highest_mean(found)
+        upper = value * (1 + QUANTILE * error) if error <= NORMAL else sampler.bound * _highest_mean(found)
         return Estimate(value, value * error, max(value, min(upper, top)), CONFIDENCE, _method(samples, error))
 
     def solve(self, delta, seed, samples=None):
@@ -155,11 +154,11 @@ class Account:
         slope = math.log(means[0] / means[1]) / _STEP if min(means) > 0 else 0.0
         error = _error(_payoffs(sampler, joined, epsilon))
         off = error / slope if epsilon > 0 and slope > 0 else 0.0
-        if error <= _NORMAL:
+        if error <= NORMAL:
             upper = epsilon + QUANTILE * off
         else:
             upper = max(epsilon, min(_root(sampler, joined, delta, _highest_mean), self.highest_epsilon(delta)[0]))
-        found = Estimate(epsilon, off, upper, CONFIDENCE, _method(samples, error if slope > 0 else math.inf, _NORMAL, " in delta"))
+        found = Estimate(epsilon, off, upper, CONFIDENCE, _method(samples, error if slope > 0 else math.inf, NORMAL, " in delta"))
         return found, slope, math.log(means[0]) + sampler.log_bound if slope > 0 else -math.inf
 
     def _refined(self, delta, place, seed):

@@ -15,7 +15,7 @@ from .. import gaussian
 from .._base import random_blocks
 from .._base.lazy_scipy import optimize
 from .._base.log_space import log_sum_exp
-from ..balls_in_bins import CONFIDENCE, FLOOR, QUANTILE, TUPLES, confidence_bounds
+from ..balls_in_bins import CONFIDENCE, FLOOR, NORMAL, QUANTILE, TUPLES, confidence_bounds
 from ..balls_in_bins.certified import MARGINS, certified_level, first_certified
 from ..balls_in_bins.lognormal_sum import log_ceiling
 from ..results import Certificate, Estimate, NoBracketError
@@ -86,6 +86,12 @@ class Problem:
         scale = math.exp(min(sampler.log_bound(epsilon), 700.0))
         return scale * float(counts.mean()), scale * float(counts.std()) / math.sqrt(len(counts)), int(np.count_nonzero(counts))
 
+    def highest(self, sampler, found, epsilon):
+        """Upper end with CONFIDENCE of that mean, however few draws decide: of draws that are bounded."""
+        counts = sampler.counts(found, epsilon)
+        share = confidence_bounds.chernoff_hoeffding(min(float(counts.mean()), 1.0), len(counts), 1 - CONFIDENCE)
+        return math.exp(min(sampler.log_bound(epsilon), 700.0)) * share
+
     def log_mean(self, sampler, found, epsilon):
         """log of that mean, wherever it lies."""
         return float(log_sum_exp(sampler.log_counts(found, epsilon)[None])[0]) - math.log(found.shape[1]) + sampler.log_bound(epsilon)
@@ -121,10 +127,12 @@ class Problem:
         sampler = self.sampler(epsilon) if ceiling >= FLOOR else None
         if sampler is None or sampler.log_bound(epsilon) < math.log(FLOOR):
             return Estimate(FLOOR, 0.0, FLOOR, CONFIDENCE, f"tuples; below {FLOOR:g}")
-        value, error, hits = self.mean(sampler, self.enough(sampler, epsilon, samples), epsilon)
+        found = self.enough(sampler, epsilon, samples)
+        value, error, hits = self.mean(sampler, found, epsilon)
         self._seen(hits, f"epsilon = {epsilon:g}")
+        upper = value + QUANTILE * error if error <= NORMAL * value else self.highest(sampler, found, epsilon)
         value = min(value, ceiling)
-        return Estimate(value, error, max(value, min(value + QUANTILE * error, ceiling)), CONFIDENCE, _method(samples, error, value))
+        return Estimate(value, error, max(value, min(upper, ceiling)), CONFIDENCE, _method(samples, error, value))
 
     def epsilon(self, delta, samples) -> Estimate:
         """Estimate of epsilon at `delta`, with the same draws for every epsilon."""
@@ -135,7 +143,13 @@ class Problem:
         self._seen(hits, f"delta = {delta:g}")
         slope = self.slope(sampler, found, epsilon)
         moved = error / value / slope
-        return Estimate(epsilon, moved, epsilon + QUANTILE * moved, CONFIDENCE, _method(samples, error, value))
+        upper = epsilon + QUANTILE * moved
+        if error > NORMAL * value:
+            upper = max(epsilon, gaussian.epsilon(self.norm, delta) * (1 + 1e-9))  # of everybody's rounds known
+            excess = lambda place: self.highest(sampler, found, place) - delta
+            if excess(upper) < 0 < excess(epsilon):
+                upper = float(optimize.brentq(excess, epsilon, upper, rtol=1e-9))
+        return Estimate(epsilon, moved, upper, CONFIDENCE, _method(samples, error, value))
 
     def slope(self, sampler, found, epsilon):
         """By how much log delta falls for a little epsilon, about."""
