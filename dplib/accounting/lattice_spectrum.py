@@ -1,7 +1,8 @@
 """The transform of a composed lattice law: a product of powers, with bounds on its errors.
 
-Frequencies with |phi| < e^-90 are left out. On a long lattice those beyond a low band are left out unseen: they are bounded by a transform of FOLD points, by |f(y)| <= max at the ends + length^2/8 max|f''|
-for f = |phi|^2 of one round, whose second derivative is at most twice the variance.
+Frequencies with |phi| < e^-90 are left out, on a long lattice all beyond a low band unseen: a transform of FOLD points bounds
+them, by |f(y)| <= max at the ends + length^2/8 max|f''| for f = |phi|^2 of one round, whose second derivative is at most twice
+the variance. The band is computed by a transform of all points, or one by one where that is less work or the lattice is too long.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class MinSeparation:
         direction : "remove", "add" or "both" (the larger: remove [C-9m]).
         method : "auto", "estimate", "certificate" or "renyi".
         samples : of an estimate (None: until its standard error is 1%, or 65,536, fewer beyond 512 rounds; its `method` says
-            where they were too few), or of a certificate (None: 2^16).
+            where they were too few, and beyond 3% the upper end is that of bounded draws), or of a certificate (None: 2^16).
         seed : of the draws, a whole number at least 0; the same seed gives the same answer.
         failure_probability : of a certificate, in (0, 1). None: 1e-9, or a tenth of delta where that is less. The
             certificate proves one claim, "delta is at most ...", if the claim was fixed before the draws [N-2.1].
