@@ -207,9 +207,8 @@ def test_many_participations_are_sampled_by_single_rounds():
 def test_where_few_draws_decide_the_upper_end_is_that_of_bounded_draws():
     """Tuples whose draws are all far beyond where the sum is made: no error that they show says so."""
     rare = RandomAllocation(4.049, 124, 2)
-    known = rare.delta(1.255, "remove")
     found = rare.delta(1.255, "remove", "estimate", samples=4096)
-    assert found.value < known.lower and 1e-25 < found.upper < 1e-15
+    assert found.value < 1e-140 and 1e-25 < found.upper < 1e-15  # rare.delta(1.255, "remove") proves 3.9e-133 to 4.5e-23
     found = rare.epsilon(1e-50, "remove", "estimate", samples=4096)
     assert found.value + 100 * found.standard_error < found.upper < 10
 
