@@ -99,9 +99,7 @@ def estimate(
     value = math.exp(min(found.log_value, ceiling))
     deviation = value * found.relative_error
     upper = min(value + importance_sampling.STUDENT * deviation, math.exp(ceiling))
-    missed = samples is None and found.relative_error > error
-    method = f"lines; too few for a standard error of {100 * error:g}%" if missed else "lines"
-    return Estimate(value, deviation, upper, CONFIDENCE, method)
+    return Estimate(value, deviation, upper, CONFIDENCE, confidence_bounds.named("lines", samples, found.relative_error, error))
 
 
 def estimate_epsilon(

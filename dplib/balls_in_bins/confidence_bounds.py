@@ -100,6 +100,19 @@ def chernoff_hoeffding(mean, samples, failure_probability):
     return min(1.0, root * (1 + _ALLOWANCE))
 
 
+def highest_mean(samples, failure_probability):
+    """Upper bound on the mean of samples in [0, 1] from their average alone, however few of them decide."""
+    return chernoff_hoeffding(min(float(samples.mean()), 1.0), len(samples), failure_probability)
+
+
+def named(method, samples, error, wanted):
+    """The method of an estimate that says where draws were too few for the relative standard error that was wanted.
+
+    samples : the number that was asked for, None where the draws chose it. error : the one that came out.
+    """
+    return f"{method}; too few for a standard error of {100 * wanted:g}%" if samples is None and error > wanted else method
+
+
 def relative_entropy(x, y):
     """kl(x, y) = x log(x/y) + (1 - x) log((1-x)/(1-y)), of two coins; infinite where y cannot produce x."""
     if x == y:

@@ -16,8 +16,9 @@ import numpy as np
 from .._base import random_blocks
 from .._base.lazy_scipy import optimize
 from ..results import Certificate, Estimate, UpperBound
-from . import CONFIDENCE, FLOOR, NORMAL, QUANTILE, certificate, confidence_bounds, tuple_sampler
+from . import CONFIDENCE, FLOOR, NORMAL, QUANTILE, certificate, tuple_sampler
 from .certified import MARGINS, certified_level, first_certified
+from .confidence_bounds import highest_mean, named
 from .lognormal_sum import log_ceiling
 from .pattern_sampler import HalfSpaceSampler, TupleSampler, log_payoff
 from .pattern_values import values
@@ -100,7 +101,7 @@ class Account:
         drawn = sampler.draw(random_blocks.generator(seed, (_STREAM, _PILOT, size), 0))
         return certificate.Plan(sampler, sampler.rounded(drawn)), drawn
 
-    def plan(self, epsilon, seed, samples, failure_probability):
+    def plan(self, epsilon, seed, samples=SAMPLES, failure_probability=1 - CONFIDENCE):
         """The `pilot` with the least excess of a certified bound, near the order of the least bound; for "add" the only one."""
         if self.side == "add":
             return self.pilot(1, epsilon, seed)
@@ -123,16 +124,14 @@ class Account:
         ceiling = self.log_ceiling(epsilon)
         if ceiling < math.log(FLOOR):
             return Estimate(FLOOR, 0.0, FLOOR, CONFIDENCE, f"{METHOD}; below {FLOOR:g}")
-        sampler = self.plan(epsilon, seed, SAMPLES, 1 - CONFIDENCE)[0].sampler
+        sampler = self.plan(epsilon, seed)[0].sampler
         payoffs = lambda joined: _payoffs(sampler, joined, epsilon)
         found = payoffs(_draws(sampler, seed, _FINAL, samples, lambda joined: _error(payoffs(joined)) <= ERROR))
         top, error = math.exp(ceiling), _error(found)
-        if error == math.inf:
-            upper = min(sampler.bound * _highest_mean(found), top)
-            return Estimate(FLOOR, 0.0, max(upper, FLOOR), CONFIDENCE, _method(samples, error))
         value = min(max(float(found.mean()) * sampler.bound, FLOOR), top)
-        upper = value * (1 + QUANTILE * error) if error <= NORMAL else sampler.bound * _highest_mean(found)
-        return Estimate(value, value * error, max(value, min(upper, top)), CONFIDENCE, _method(samples, error))
+        upper = value * (1 + QUANTILE * error) if error <= NORMAL else sampler.bound * highest_mean(found, 1 - CONFIDENCE)
+        off = value * error if found.any() else 0.0
+        return Estimate(value, off, max(value, min(upper, top)), CONFIDENCE, _method(samples, error, ERROR))
 
     def solve(self, delta, seed, samples=None):
         """(An Estimate of the epsilon at `delta`, minus the slope of log delta there, log delta there).
@@ -157,14 +156,16 @@ class Account:
         if error <= NORMAL:
             upper = epsilon + QUANTILE * off
         else:
-            upper = max(epsilon, min(_root(sampler, joined, delta, _highest_mean), self.highest_epsilon(delta)[0]))
-        found = Estimate(epsilon, off, upper, CONFIDENCE, _method(samples, error if slope > 0 else math.inf, NORMAL, " in delta"))
+            highest = _root(sampler, joined, delta, lambda payoffs: highest_mean(payoffs, 1 - CONFIDENCE))
+            upper = max(epsilon, min(highest, self.highest_epsilon(delta)[0]))
+        method = _method(samples, error if slope > 0 else math.inf, NORMAL, " in delta")
+        found = Estimate(epsilon, off, upper, CONFIDENCE, method)
         return found, slope, math.log(means[0]) + sampler.log_bound if slope > 0 else -math.inf
 
     def _refined(self, delta, place, seed):
         """(sampler, a better guess of epsilon), from one block of draws for the guess `place`."""
         if self.side == "remove":
-            plan, drawn = self.plan(place, seed, SAMPLES, 1 - CONFIDENCE)
+            plan, drawn = self.plan(place, seed)
             return plan.sampler, _root(plan.sampler, drawn, delta)
 
         def excess(epsilon):
@@ -280,15 +281,11 @@ def _error(payoffs):
     return float(payoffs.std()) / math.sqrt(len(payoffs)) / mean if mean > 0 else math.inf
 
 
-def _highest_mean(payoffs):
-    """Upper end with CONFIDENCE of the mean of payoffs in [0, 1], however few of them are above 0."""
-    return confidence_bounds.chernoff_hoeffding(min(float(payoffs.mean()), 1.0), len(payoffs), 1 - CONFIDENCE)
-
-
-def _method(samples, error, wanted=ERROR, place=""):
+def _method(samples, error, wanted, place=""):
     if error == math.inf:
         return f"{METHOD}; too few: no sample is above 0 there"
-    return f"{METHOD}; too few for a standard error of {100 * wanted:g}%{place}" if samples is None and error > wanted else METHOD
+    found = named(METHOD, samples, error, wanted)
+    return found if found == METHOD else found + place
 
 
 def _root(sampler, joined, delta, mean=np.mean):

@@ -88,8 +88,7 @@ class Problem:
 
     def highest(self, sampler, found, epsilon):
         """Upper end with CONFIDENCE of that mean, however few draws decide: of draws that are bounded."""
-        counts = sampler.counts(found, epsilon)
-        share = confidence_bounds.chernoff_hoeffding(min(float(counts.mean()), 1.0), len(counts), 1 - CONFIDENCE)
+        share = confidence_bounds.highest_mean(sampler.counts(found, epsilon), 1 - CONFIDENCE)
         return math.exp(min(sampler.log_bound(epsilon), 700.0)) * share
 
     def log_mean(self, sampler, found, epsilon):
@@ -131,8 +130,9 @@ class Problem:
         value, error, hits = self.mean(sampler, found, epsilon)
         self._seen(hits, f"epsilon = {epsilon:g}")
         upper = value + QUANTILE * error if error <= NORMAL * value else self.highest(sampler, found, epsilon)
+        method = confidence_bounds.named("tuples", samples, error / max(value, FLOOR), _ERROR)
         value = min(value, ceiling)
-        return Estimate(value, error, max(value, min(upper, ceiling)), CONFIDENCE, _method(samples, error, value))
+        return Estimate(value, error, max(value, min(upper, ceiling)), CONFIDENCE, method)
 
     def epsilon(self, delta, samples) -> Estimate:
         """Estimate of epsilon at `delta`, with the same draws for every epsilon."""
@@ -149,7 +149,7 @@ class Problem:
             excess = lambda place: self.highest(sampler, found, place) - delta
             if excess(upper) < 0 < excess(epsilon):
                 upper = float(optimize.brentq(excess, epsilon, upper, rtol=1e-9))
-        return Estimate(epsilon, moved, upper, CONFIDENCE, _method(samples, error, value))
+        return Estimate(epsilon, moved, upper, CONFIDENCE, confidence_bounds.named("tuples", samples, error / value, _ERROR))
 
     def slope(self, sampler, found, epsilon):
         """By how much log delta falls for a little epsilon, about."""
@@ -239,8 +239,3 @@ def _best(make, sizes, cost):
 def _spread(counts):
     """Standard deviation over mean."""
     return float(counts.std()) / max(float(counts.mean()), 1e-300)
-
-
-def _method(samples, error, value):
-    missed = samples is None and error > _ERROR * value
-    return f"tuples; too few for a standard error of {100 * _ERROR:g}%" if missed else "tuples"

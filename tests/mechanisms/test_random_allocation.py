@@ -201,9 +201,6 @@ def test_many_participations_are_sampled_by_single_rounds():
     assert bracket.lower * 0.97 < found.value < bracket.upper * 1.03
 
 
-# --- arguments ------------------------------------------------------------------------------------------------
-
-
 def test_where_few_draws_decide_the_upper_end_is_that_of_bounded_draws():
     """A standard error of 8%: above the normal law's end. Lines through the 66 modes [A-17] have 5.79e-24, to 1%."""
     rare, truth = RandomAllocation(3.0, 12, 2), 5.79e-24
@@ -213,6 +210,9 @@ def test_where_few_draws_decide_the_upper_end_is_that_of_bounded_draws():
     found = rare.epsilon(truth, "remove", "estimate", samples=4096)
     assert abs(found.value - 2.0) < 4 * found.standard_error
     assert found.value + 3 * found.standard_error < found.upper < 2.05
+
+
+# --- arguments ------------------------------------------------------------------------------------------------
 
 
 def test_wrong_questions_are_refused():
