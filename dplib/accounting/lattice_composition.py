@@ -163,7 +163,8 @@ class Sum:
         best = math.inf
         for tilt in (self.c * np.geomspace(1, _LARGEST_TILT, 24)).tolist():
             if tilt not in self._left_out:
-                self._left_out[tilt] = sum(law.step.rounds * law.log_moments(self.side, tilt, self.split)[0] for law in self.laws)
+                moments = [law.log_moment(self.side, tilt, last=law.index_above(self.split)) for law in self.laws]
+                self._left_out[tilt] = sum(law.step.rounds * moment for law, moment in zip(self.laws, moments))
             moment = self._left_out[tilt]
             bound = moment + self.moment_error + 8 * EPS * (abs(moment) + tilt * epsilon) - tilt * epsilon + log_kernel(tilt)
             if bound > best:
@@ -177,7 +178,8 @@ class Sum:
             return sum(law.step.rounds * law.log_moment(self.side, tilt) for law in self.laws)
         base = growth = 0.0
         for law in self.laws:
-            bulk, tail = law.log_moments(self.side, tilt, self.split)
+            cut = law.index_above(self.split)
+            bulk, tail = law.log_moment(self.side, tilt, last=cut), law.log_moment(self.side, tilt, cut)
             base += law.step.rounds * bulk
             growth += law.step.rounds * float(np.logaddexp(0.0, tail - bulk))
         return base + growth + math.log(max(-math.expm1(-growth), 1e-300))

@@ -353,17 +353,9 @@ class Law:
         """The last lattice point up to `loss`."""
         return self.offset + self.h * (self.first + self.index_above(loss) - 1)
 
-    def log_moments(self, side, c, split):
-        """log of the moments E exp(c loss) of the upper or lower law, up to the loss `split` and above it."""
-        masses, at = getattr(self, side), self.index_above(split)
-        return self._log_moment(masses, c, 0, at), self._log_moment(masses, c, at, len(masses))
-
-    def log_moment(self, side, c):
-        """log of the moment E exp(c loss) of the upper or lower law."""
+    def log_moment(self, side, c, first=0, last=None):
+        """log of the moment E exp(c loss) of the upper or lower law, over its lattice points from `first` up to `last`, without it."""
         masses = getattr(self, side)
-        return self._log_moment(masses, c, 0, len(masses))
-
-    def _log_moment(self, masses, c, first, last):
         alive = first + np.flatnonzero(masses[first:last])
         if not len(alive):
             return -math.inf

@@ -236,8 +236,8 @@ def release(
     gram, epsilon, side = _request(gram, epsilon, "both")
     delta = check.delta(delta)
     threshold = 0.8 * delta if threshold is None else check.real("threshold", threshold, above=0, below=delta)
-    most = check.whole("most_samples", most_samples, at_least=1)
-    samples = verification_samples(threshold, delta)
+    most = check.whole("most_samples", most_samples, at_least=2)
+    samples = max(verification_samples(threshold, delta), 2)  # a standard error takes two
     if samples > most:
         raise ValueError(
             f"most_samples must be at least {UpperEnd(samples):.4g} to verify delta={delta!r} at the threshold {threshold:.4g}; "

@@ -25,6 +25,11 @@ def certified_level(delta, failure_probability):
     return math.nextafter(delta - failure_probability, 0.0)
 
 
+def falls(excess, doubt, log_value, level):
+    """By how much log delta has to fall from `log_value` to each candidate, whose certified bound will be `excess` times delta, about."""
+    return [math.log(excess * (1 + margin * doubt)) + log_value - math.log(level) for margin in MARGINS]
+
+
 def first_certified(places, certify, level, samples):
     """The first of the places whose certified bound is at most `level`, and that bound; certify(place, number) -> bound.
 
@@ -81,11 +86,9 @@ def _certified(at, problem, found, delta, side, samples, failure_probability, se
     spread = float(plan.pilot.std()) / math.sqrt(samples) / float(plan.pilot.mean())
     doubt = math.hypot(spread, found.relative_error)
     size = getattr(plan.sampler, "size", None)  # a problem so close by would get the same
-    # By so much delta has to fall from the start.
-    falls = [math.log(excess * (1 + margin * doubt)) + found.log_value - math.log(delta) for margin in MARGINS]
 
     def certify(place, number):
         plan = certificate.prepare(*problem(place), side, samples, share, seed, size)
         return certificate.run(plan, samples, share, seed, (number, int(side == "add")))
 
-    return first_certified([at(fall) for fall in falls], certify, delta, samples)
+    return first_certified([at(fall) for fall in falls(excess, doubt, found.log_value, delta)], certify, delta, samples)

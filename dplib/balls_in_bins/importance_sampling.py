@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import gaussian
 from .._base import random_blocks
+from ..results import NoBracketError
 from .proposal_add import AddProposal
 from .proposal_remove import RemoveProposal
 
@@ -199,6 +200,8 @@ def _newton(make, slope_of, place, delta, samples, relative_error, zero_allowed)
         if gap < _CLOSE:
             found = run(estimator, samples=samples, relative_error=relative_error)
         slope = slope_of(found, place)
+        if slope == 0:
+            break
         height = math.sqrt(max(-found.log_value, 1e-12))
         move = (height - math.sqrt(-goal)) * 2 * height / slope
         if gap < _CLOSE:
@@ -210,4 +213,4 @@ def _newton(make, slope_of, place, delta, samples, relative_error, zero_allowed)
         bound = max(place, 1.0) * (1.0 if step < _STEPS // 2 else 0.1)
         place = max(place + min(max(move, -bound), bound), lowest)
         like = estimator if gap < 3 else None
-    raise ArithmeticError(f"no convergence towards delta = {delta!r}; last tried {place!r}")
+    raise NoBracketError(f"no convergence towards delta = {delta!r}; last tried {place!r}")

@@ -21,7 +21,7 @@ _STEPS = 200
 LOWEST = -60.0  # normal tails beyond are below 1e-780
 _WIDE = 30.0  # growth beyond which 1 is nothing beside its exponential
 _LARGEST = 680.0  # exp() of it, times b, is finite; larger terms have no probability
-_CLOSE = 1e-8  # how near to the level a crossing is, in log w
+_CLOSE, _CLOSE_SHARE = 1e-8, 1e-3  # how near to the level a crossing is, in log w, at most so much of the steepest growth
 _INSIDE = -1.5  # a crossing this far on the other side of the centre: most of the line counts
 _SHAPE = 1.5
 _MEAN = 1.2804  # mean of the distribution function (1 - exp(-s))^1.5
@@ -32,7 +32,7 @@ def crossing(rest, beta, level, guess, lowest=None):
 
     Newton's method on a convex function that does not fall: its first step from `guess` leads to the right
     of the root, and from there it goes down to the root and does not pass it. It stops where the level is
-    exceeded by at most 1e-8, which `excess` says.
+    exceeded by at most 1e-8, which `excess` says, or less where all terms grow slowly.
 
     lowest : where to stop looking; None for no limit. Where terms that hardly grow exceed the level by
         themselves, the excess there is large.
@@ -48,6 +48,7 @@ def crossing(rest, beta, level, guess, lowest=None):
     # Not further left, where the shares of the terms that grow would fall below all floats.
     rest, latest = rest - level, np.maximum(lowest, latest)
     lowest = np.broadcast_to(lowest, latest.shape)
+    close = np.minimum(_CLOSE, _CLOSE_SHARE * beta.max(axis=1))
     t = np.clip(guess, lowest, latest)
     shares, slope, excess = np.empty_like(rest), np.empty_like(t), np.empty_like(t)
     todo = slice(None)
@@ -65,7 +66,7 @@ def crossing(rest, beta, level, guess, lowest=None):
         here, low, late = t[todo], lowest[todo], latest[todo]
         fresh = np.where(np.isnan(fresh), np.where(gap > 0, low, late), np.clip(fresh, low, late))
         shares[todo], slope[todo], excess[todo] = terms, rise, gap
-        going = ~((np.abs(gap) < _CLOSE) | (fresh == here))
+        going = ~((np.abs(gap) < close[todo]) | (fresh == here))
         if not np.any(going):
             break
         todo = np.arange(len(t))[todo][going]

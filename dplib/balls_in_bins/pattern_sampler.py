@@ -22,6 +22,7 @@ import numpy as np
 
 from .._base.lazy_scipy import special
 from . import tuple_sampler
+from .bounded_draws import Sampler
 from .pattern_law import Patterns
 from .pattern_pair import Pair
 from .pattern_tuples import draw_counts, draw_tuples
@@ -37,32 +38,19 @@ def log_payoff(size):
     return -math.log(size) + (size - 1) * math.log1p(-1 / size) if size > 1 else 0.0
 
 
-class _Sampler:
-    """What draws have in common: `bound`, and BLOCK independent samples in [0, 1] in units of it, rounded up."""
+class TupleSampler(Sampler):
+    """Samples of the remove direction; as `tuple_sampler.RemoveSampler`."""
 
-    @property
-    def bound(self):
-        return math.exp(self.log_bound)
-
-    def __call__(self, rng, index=0):
-        return self.rounded(self.draw(rng))
-
-
-class TupleSampler(_Sampler):
-    """Samples of the remove direction in units of `bound`, for one epsilon; as `tuple_sampler.RemoveSampler`."""
-
-    def __init__(self, pair: Pair, law: Values, epsilon: float):
-        self.pair, self.law, self.epsilon = pair, law, epsilon
-        self.size = law.size
-        self.log_bound = law.log_total + log_payoff(self.size) - (self.size - 1) * epsilon
-        self.slack = _slack(pair, self.size)
+    def __init__(self, pair: Pair, law: Values):
+        self.pair, self.law = pair, law
+        self.order, self.key = law.size, (law.size,)
+        self.slack = _slack(pair, law.size)
         # What tuples and normals that are drawn in floating-point numbers are off in total variation.
-        choices = self.size + 4 if pair.overlap else 1
-        self.extra = (pair.patterns.rounds + 2) * (self.size + 4) * choices * 16 * _UNIT
+        choices = law.size + 4 if pair.overlap else 1
+        self.extra = (pair.patterns.rounds + 2) * (law.size + 4) * choices * 16 * _UNIT
 
-    def rounded(self, drawn):
-        log_w, log_rho, valid = drawn
-        return np.where(valid, np.minimum(self.payoffs(log_w, log_rho, slack=self.slack), 1.0), 1.0)
+    def log_bound(self, epsilon):
+        return self.law.log_total + log_payoff(self.order) - (self.order - 1) * epsilon
 
     def draw(self, rng):
         """(log w, log of importance ratio over V_0 (at most 0), whether all normals are resolved), each of shape (BLOCK,)."""
@@ -78,31 +66,33 @@ class TupleSampler(_Sampler):
             valid[part] &= self.pair.resolved(y)
         return log_w, log_rho, valid
 
-    def payoffs(self, log_w, log_rho, epsilon=None, slack=0.0):
-        """Samples in units of the bound, also for another epsilon. slack : by which logarithms may be off, all upwards."""
-        gain = np.minimum((self.epsilon if epsilon is None else epsilon) - log_w - slack, 0.0)
-        rest = log_rho - (self.size - 1) * (log_w - self.epsilon) - log_payoff(self.size) + self.size * slack
+    def payoffs(self, drawn, epsilon, slack=0.0):
+        """slack : by which logarithms may be off, all upwards."""
+        log_w, log_rho, _ = drawn
+        gain = np.minimum(epsilon - log_w - slack, 0.0)
+        rest = log_rho - (self.order - 1) * (log_w - epsilon) - log_payoff(self.order) + self.order * slack
         inside = gain < 0
         return np.where(inside, -np.expm1(gain) * np.exp(np.where(inside, np.clip(rest, -700.0, 600.0), 0.0)), 0.0)
 
+    def rounded(self, drawn, epsilon):
+        return np.where(drawn[-1], np.minimum(self.payoffs(drawn, epsilon, self.slack), 1.0), 1.0)
 
-class HalfSpaceSampler(_Sampler):
-    """Samples of the add direction in units of `bound`, drawn from Q in a half-space outside which the loss is small."""
 
-    size = 1
+class HalfSpaceSampler(Sampler):
+    """Samples of the add direction, drawn from Q in a half-space outside which the loss is at most `least`."""
 
-    def __init__(self, pair: Pair, epsilon: float):
-        self.pair, self.epsilon = pair, epsilon
-        self.threshold, rates = max((_half_space(pair, epsilon, share) for share in _RATES), key=lambda found: found[0])
+    key = (1,)
+
+    def __init__(self, pair: Pair, least: float):
+        self.pair, self.least = pair, least
+        self.threshold, rates = max((_half_space(pair, least, share) for share in _RATES), key=lambda found: found[0])
         self.pull = pair.band.times(rates[None])[0]
         self.rates, self.length = rates, math.sqrt(float(rates @ self.pull)) or 1.0
-        self.log_bound = float(special.log_ndtr(-self.threshold)) + 1e-12
         self.slack = _slack(pair, 1)
         self.extra = (pair.patterns.rounds + 8) * 16 * _UNIT
 
-    def rounded(self, drawn):
-        log_w, valid = drawn
-        return np.where(valid, -np.expm1(np.minimum(self.epsilon + log_w - self.slack, 0.0)), 1.0)
+    def log_bound(self, epsilon):
+        return float(special.log_ndtr(-self.threshold)) + 1e-12
 
     def draw(self, rng):
         """(log w, whether all normals are resolved), shape (BLOCK,) each."""
@@ -119,6 +109,12 @@ class HalfSpaceSampler(_Sampler):
             log_w[part] = self.pair.log_ratio(y)
             valid[part] &= self.pair.resolved(y)
         return log_w, valid
+
+    def payoffs(self, drawn, epsilon, slack=0.0):
+        return -np.expm1(np.minimum(epsilon + drawn[0] - slack, 0.0))
+
+    def rounded(self, drawn, epsilon):
+        return np.where(drawn[-1], self.payoffs(drawn, epsilon, self.slack), 1.0)
 
 
 # --- helpers -----------------------------------------------------------------------------------------------

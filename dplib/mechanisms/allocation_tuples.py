@@ -24,11 +24,14 @@ from itertools import product
 import numpy as np
 
 from .._base.log_space import EPS
+from ..balls_in_bins.bounded_draws import Sampler
+from ..balls_in_bins.tuple_sampler import BLOCK
 from ..gaussian import log_tail_difference
 from ..results import NoBracketError
 
 MOST_STATES = 600  # of the chain of a tuple
 _LARGEST_EXPONENT = 300.0  # of a weight of the chain
+_BLOCK_ENTRIES = 2**22  # numbers of draws that are made at once
 _ENTRIES = 2**16  # of the table of the recursion: it should stay near the processor
 
 
@@ -141,17 +144,28 @@ class TupleLaw:
         return taken
 
 
-class RemoveSampler:
-    """Draws for direction remove: `draw`, and what they count at an epsilon, in units of `log_bound`.
+class _Lines(Sampler):
+    """Draws of lines, in blocks that fit into memory; what they count is computed by its logarithm."""
+
+    def draw(self, rng):
+        rows = max(1, min(BLOCK, _BLOCK_ENTRIES // self.rounds))
+        parts = [self.lines(rng, min(rows, BLOCK - start)) for start in range(0, BLOCK, rows)]
+        return tuple(np.concatenate(part) for part in zip(*parts))
+
+    def payoffs(self, drawn, epsilon):
+        return np.exp(np.minimum(self.log_counts(*drawn, epsilon) - self.log_bound(epsilon), 0.0))
+
+
+class RemoveSampler(_Lines):
+    """Draws for direction remove.
 
     size : of the tuples, at least 1. spread : False for m-tuples of k-subsets. True for tuples of single rounds, whose density is the power
     M of the mean A of the w_i: R is at most A^k (Maclaurin), so that a draw counts at most what it would with m = M / k. The
     chain is short for any k, and where rounds are many, two of a tuple hardly ever meet.
     """
 
-    side = "remove"
-
     def __init__(self, rounds, participations, epochs, noise, size, spread=False):
+        self.rounds, self.key = rounds, (size, int(spread))
         self.law = TupleLaw(rounds, 1 if spread else participations, noise, size)
         self.participations, self.epochs, self.noise, self.size, self.spread = participations, epochs, noise, size, spread
         self.order = size / participations if spread else size
@@ -167,8 +181,8 @@ class RemoveSampler:
         """log of E (e^(x + slope s) - 1)_+, s standard normal: concave."""
         return x + self.slope**2 / 2 + log_tail_difference(-x / self.slope - self.slope, np.full(x.shape, self.slope))
 
-    def draw(self, rng, count):
-        """(log R at the middle of the line, log of the proposal's density over Q's across the lines) of `count` draws, shape (2, count)."""
+    def lines(self, rng, count):
+        """(log R at the middle of the line, log of the proposal's density over Q's across the lines), shape (count,)."""
         found, density = np.zeros((2, count))
         for _ in range(self.epochs):
             z = self.law.draw(rng, count) / self.noise
@@ -178,24 +192,14 @@ class RemoveSampler:
             ratio = log_ratio(logs, self.participations)
             found += ratio
             density += self.size * (log_ratio(logs, 1) if self.spread else ratio)
-        return np.stack([found, density - self.log_total])
+        return found, density - self.log_total
 
     def log_bound(self, epsilon):
         """log of the most that a draw can count, at most the Renyi bound of order `order`, of the pair itself or of a law above it."""
-        return self.log_total + self.log_peak - (self.order - 1) * epsilon + 1e-9 if self.order >= 1 else math.inf
+        return self.log_total + self.log_peak - (self.order - 1) * epsilon + 1e-9
 
-    def epsilon_bound(self, delta):
-        """The epsilon at which `log_bound` is log delta."""
-        return (self.log_bound(0.0) - math.log(delta)) / (self.order - 1) if self.order > 1 else math.inf
-
-    def log_counts(self, found, epsilon):
-        """Logarithms of what the draws count, at most 0, in units of exp(log_bound(epsilon))."""
-        ratio, density = found
-        return np.minimum(epsilon + self._log_call(ratio - epsilon) - density - self.log_bound(epsilon), 0.0)
-
-    def counts(self, found, epsilon):
-        """What the draws count, in [0, 1], in units of exp(log_bound(epsilon))."""
-        return np.exp(self.log_counts(found, epsilon))
+    def log_counts(self, ratio, density, epsilon):
+        return epsilon + self._log_call(ratio - epsilon) - density
 
 
 def _highest(concave, step):
@@ -222,22 +226,21 @@ def _highest(concave, step):
     return float(2 * max(left, centre, right) - min(left, centre, right))
 
 
-class AddSampler:
+class AddSampler(_Lines):
     """The same for direction add; step : by how many standard deviations the squared norm of the other directions is less in half of the draws."""
 
-    side = "add"
-
     def __init__(self, rounds, participations, epochs, noise, step):
-        self.rounds, self.participations, self.epochs, self.noise, self.size = rounds, participations, epochs, noise, step
+        self.key = (int(2 * step),)
+        self.rounds, self.participations, self.epochs, self.noise, self.step = rounds, participations, epochs, noise, step
         self.dimension = epochs * (rounds - 1)
         self.log_shrunk = -step / math.sqrt(2 * max(self.dimension, 1))  # log of the factor
         self.slope = participations / noise * math.sqrt(epochs / rounds)
-        self.least = -participations * epochs / (2 * noise * noise)  # of log R, across
+        self.floor = -participations * epochs / (2 * noise * noise)  # of log R, across
         self.extra = 4 * epochs * ratio_error(rounds, participations, noise) * (1 + 1 / self.slope + self.slope) ** 2 + 1e-12
 
-    def draw(self, rng, count):
-        """(log R at the middle of the line, log of Q's density over the proposal's), shape (2, count)."""
-        factor = np.where(rng.random(count) < 0.5, math.exp(self.log_shrunk), 1.0) if self.size else np.ones(count)
+    def lines(self, rng, count):
+        """(log R at the middle of the line, log of Q's density over the proposal's), shape (count,)."""
+        factor = np.where(rng.random(count) < 0.5, math.exp(self.log_shrunk), 1.0) if self.step else np.ones(count)
         found, square = np.zeros(count), np.zeros(count)
         for _ in range(self.epochs):
             z = rng.standard_normal((count, self.rounds))
@@ -246,17 +249,12 @@ class AddSampler:
             square += (z * z).sum(axis=1)
             found += log_ratio(z / self.noise - 0.5 / self.noise**2, self.participations)
         growth = -self.dimension * self.log_shrunk - square * math.expm1(-2 * self.log_shrunk) / 2
-        weight = math.log(2) - np.logaddexp(0.0, growth) if self.size else np.zeros(count)
-        return np.stack([np.maximum(found, self.least), weight])
+        weight = math.log(2) - np.logaddexp(0.0, growth) if self.step else np.zeros(count)
+        return np.maximum(found, self.floor), weight
 
     def log_bound(self, epsilon):
-        top = float(log_tail_difference(np.array((epsilon + self.least) / self.slope), np.array(self.slope)))
-        return top + (math.log(2) if self.size else 0.0) + 1e-9
+        top = float(log_tail_difference(np.array((epsilon + self.floor) / self.slope), np.array(self.slope)))
+        return top + (math.log(2) if self.step else 0.0) + 1e-9
 
-    def log_counts(self, found, epsilon):
-        across, weight = found
-        logs = log_tail_difference((epsilon + across) / self.slope, np.full(len(across), self.slope)) + weight
-        return np.minimum(logs - self.log_bound(epsilon), 0.0)
-
-    def counts(self, found, epsilon):
-        return np.exp(self.log_counts(found, epsilon))
+    def log_counts(self, across, weight, epsilon):
+        return log_tail_difference((epsilon + across) / self.slope, np.full(len(across), self.slope)) + weight

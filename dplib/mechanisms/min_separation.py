@@ -15,7 +15,7 @@ from ..balls_in_bins.pattern_pair import Pair
 from ..matrices import Encoder
 from ..results import Certificate, Estimate, NoBracketError, UpperBound, _says_adjacency
 from .matrix_mechanism import MatrixMechanism
-from .sampling_request import FAILURE, SamplingRequest
+from .sampling_request import SamplingRequest
 
 Method = Literal["auto", "estimate", "certificate", "renyi"]
 
@@ -106,12 +106,8 @@ class MinSeparation:
         ask = SamplingRequest(METHODS, direction, method, seed, samples, failure_probability)
         account = self._account(ask.side, sampled=method != "renyi")
         if method == "renyi":
-            return pattern_account.upper_delta(account, epsilon)
-        if method != "certificate":
-            return account.estimate(epsilon, ask.seed, ask.samples)
-        if failure_probability is None:
-            failure_probability = min(FAILURE, account.estimate(epsilon, ask.seed, 4096).value / 10)
-        return pattern_account.certify(account, epsilon, ask.samples or pattern_account.SAMPLES, failure_probability, ask.seed)
+            return account.upper_delta(epsilon)
+        return ask.delta(account, epsilon)
 
     @_says_adjacency
     def epsilon(
@@ -127,13 +123,10 @@ class MinSeparation:
         """
         delta = check.delta(delta)
         ask = SamplingRequest(METHODS, direction, method, seed, samples, failure_probability)
-        failure = ask.failure_for(delta)
         account = self._account(ask.side, sampled=method != "renyi")
         if method == "renyi":
-            return pattern_account.upper_epsilon(account, delta)
-        if method != "certificate":
-            return account.solve(delta, ask.seed, ask.samples)[0]
-        return pattern_account.certify_epsilon(account, delta, ask.samples or pattern_account.SAMPLES, failure, ask.seed)
+            return account.upper_epsilon(delta)
+        return ask.epsilon(account, delta)
 
     def poisson(self) -> MatrixMechanism:
         """A mechanism that is never more private: the same encoder and noise, with Poisson sampling at rate p.

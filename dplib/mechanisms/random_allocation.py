@@ -17,7 +17,7 @@ from ..balls_in_bins import lognormal_sum
 from ..matrices import identity
 from ..results import Bracket, Certificate, Estimate, NoBracketError, UpperBound, _says_adjacency
 from . import allocation_blocks as blocks
-from .allocation_sampling import Problem
+from .allocation_sampling import Account
 from .balls_in_bins import BallsInBins
 from .sampling_request import SamplingRequest
 
@@ -90,13 +90,13 @@ class RandomAllocation:
 
         direction : "remove", "add" or "both" (the larger: remove [C-9m]).
         method : "auto", "exact", "bound", "estimate" or "certificate".
-        samples : draws of an estimate (None: until its standard error is 1%, or 131,072; its `method` says where they were too few)
-            or of a certificate (None: 2^17). seed : of the draws, a whole number at least 0; the same seed gives the same answer.
+        samples : draws of an estimate (None: until its standard error is 1%, or 65,536, fewer beyond 512 rounds; its `method`
+            says where they were too few) or of a certificate (None: 2^16). seed : of the draws, a whole number at least 0; the same seed gives the same answer.
         failure_probability : of a certificate, in (0, 1). None: 1e-9, or a tenth of delta where that is less. One claim, fixed before
             the draws, is proved [N-2.1].
 
         Raises ValueError or TypeError on bad input, where method="exact" has no exact accountant, or where samples are too few for
-        a certificate; NoBracketError where too few draws reach the losses that matter.
+        a certificate.
         """
         epsilon = check.epsilon(epsilon)
         ask = SamplingRequest(METHODS, direction, method, seed, samples, failure_probability)
@@ -104,10 +104,7 @@ class RandomAllocation:
             return found
         if method in ("auto", "bound"):
             return _as_asked(method, blocks.delta(self._scheme, epsilon, ask.side))
-        problem = self._problem(ask)
-        if method == "estimate":
-            return problem.delta(epsilon, ask.samples)
-        return problem.certified_delta(epsilon, ask.samples, failure_probability)
+        return ask.delta(self._account(ask.side), epsilon)
 
     @_says_adjacency
     def epsilon(
@@ -130,10 +127,7 @@ class RandomAllocation:
             if method == "bound":
                 return UpperBound(upper, "blocks")
             return Bracket(min(blocks.lower_epsilon(self._scheme, delta, ask.side), upper), upper, "blocks")
-        problem = self._problem(ask)
-        if method == "estimate":
-            return problem.epsilon(delta, ask.samples)
-        return problem.certified_epsilon(delta, ask.samples, failure)
+        return ask.epsilon(self._account(ask.side), delta)
 
     # ------------------------------------------------------------------ helpers
 
@@ -170,7 +164,7 @@ class RandomAllocation:
         above = blocks.pairs_above(self._scheme)
         return above, above if self.participations == self.rounds else blocks.pairs_below(self._scheme)
 
-    def _problem(self, ask):
+    def _account(self, side):
         rounds, participations, epochs, noise = self._scheme
         norm = math.sqrt(participations * epochs) / noise
         if not _SAMPLED_NORMS[0] < norm < _SAMPLED_NORMS[1]:
@@ -178,7 +172,7 @@ class RandomAllocation:
                 f"noise_multiplier = {self.noise_multiplier!r} is too {'large' if norm < 1 else 'small'} to sample: a record's participations "
                 f"have the norm {norm:.3g} in units of the noise; method='bound' needs no draws"
             )
-        return Problem(rounds, participations, epochs, noise, ask.side, ask.seed)
+        return Account(rounds, participations, epochs, noise, side)
 
 
 def _known_rounds(norm, question, target):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from .. import balls_in_bins
 from .._base import validate as check
+from ..balls_in_bins.bounded_draws import SAMPLES
 
 FAILURE = 1e-9  # of a certificate, at most
+_ROUGH = 4096  # draws of the estimate that a failure probability is chosen by
 _SEARCH_SHARE = 1e-3  # of delta, at most, that a search spends on its failures
 
 
@@ -34,3 +36,18 @@ class SamplingRequest:
         if self.failure_probability is None:
             return min(FAILURE, _SEARCH_SHARE * delta)
         return check.real("failure_probability", self.failure_probability, above=0, below=delta)
+
+    def delta(self, account, epsilon):
+        """delta of a `bounded_draws.Account`, by the method of this question: an Estimate or a Certificate."""
+        if self.method != "certificate":
+            return account.estimate(epsilon, self.seed, self.samples)
+        failure = self.failure_probability
+        if failure is None:
+            failure = min(FAILURE, account.estimate(epsilon, self.seed, _ROUGH).value / 10)
+        return account.certify(epsilon, self.samples or SAMPLES, failure, self.seed)
+
+    def epsilon(self, account, delta):
+        """The same for epsilon."""
+        if self.method != "certificate":
+            return account.solve(delta, self.seed, self.samples)[0]
+        return account.certify_epsilon(delta, self.samples or SAMPLES, self.failure_for(delta), self.seed)

@@ -70,6 +70,14 @@ def test_values_below_the_floor_are_reported_as_such():
     assert 1e-250 < small.value < bound < 1e-150
 
 
+@pytest.mark.parametrize("side", ["remove", "add"])
+def test_hardly_any_loss_at_all_is_sampled_as_well(side):
+    """Modes of norm 1e-10 and epsilon 0: delta is nearly that of their mean, and never less, by data processing."""
+    mean = gaussian.delta(math.sqrt(CORRELATED.mean()) * 1e-10, 0.0)
+    found = montecarlo.estimate(CORRELATED * 1e-20, 0.0, side)
+    assert within(found, mean) and found.standard_error < 1e-3 * mean
+
+
 def test_a_certificate_is_never_worse_than_no_random_bins_at_all():
     """Where the modes are nearly equal the Gaussian bound is all but exact, and needs no samples."""
     gram = np.full((4, 4), MU**2)
@@ -90,6 +98,11 @@ def test_true_claims_with_room_are_accepted_and_false_ones_refused():
     assert within(found.estimate, 0.007, 5) and found.delta == 0.01
     found = montecarlo.release(ONE, gaussian.epsilon(MU, 0.02), 0.01)
     assert not found and not found.accepted and "refused" in str(found)
+
+
+def test_a_large_claim_is_verified_by_two_samples():
+    found = montecarlo.release(TWO * 1e-4, 2.0, 0.9, threshold=0.4)
+    assert found.accepted and found.samples == 2
 
 
 def test_the_larger_direction_decides():

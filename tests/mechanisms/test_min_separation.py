@@ -24,6 +24,7 @@ from dplib import (
 )
 from dplib._base import random_blocks
 from dplib.balls_in_bins import pattern_law, pattern_sampler, pattern_tuples, pattern_values
+from dplib.balls_in_bins.bounded_draws import At
 from dplib.balls_in_bins.pattern_pair import Pair
 
 TABLE = load("min_separation")
@@ -205,12 +206,13 @@ def test_every_sampler_has_delta_as_its_mean(p, b, coefficients, warm):
         remove = mass @ np.maximum(np.exp(log_w) - math.exp(epsilon), 0)
         add = mass @ np.maximum(1 - np.exp(epsilon + log_w), 0)
         samplers = [
-            (pattern_sampler.TupleSampler(pair, pattern_values.values(pair, size), epsilon), remove) for size in (1, 2, 3)
+            (pattern_sampler.TupleSampler(pair, pattern_values.values(pair, size)), remove) for size in (1, 2, 3)
         ]
         half_space = pattern_sampler.HalfSpaceSampler(pair, epsilon)
         assert (inner[log_w < -epsilon] @ half_space.rates).max(initial=-math.inf) < -half_space.threshold * half_space.length
         samplers.append((half_space, add))
-        for place, (sampler, truth) in enumerate(samplers):
+        for place, (draws, truth) in enumerate(samplers):
+            sampler = At(draws, epsilon)
             drawn = np.concatenate([sampler(random_blocks.generator(3, (place,), i)) for i in range(8)])
             assert 0 <= drawn.min() and drawn.max() <= 1
             error = drawn.std() / math.sqrt(len(drawn)) * sampler.bound

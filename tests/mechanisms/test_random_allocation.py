@@ -108,7 +108,7 @@ def test_every_sampler_has_the_mean_of_plain_sampling(rounds, participations, ep
         log_ratio += np.log(np.mean([w[:, s].prod(axis=1) for s in subsets(rounds, participations)], axis=0))
     plain = DELTA[side](np.exp(log_ratio), epsilon)
     for sampler in samplers(side, (rounds, participations, epochs, noise)):
-        counts = sampler.counts(sampler.draw(np.random.default_rng(3), count), epsilon)
+        counts = sampler.payoffs(sampler.lines(np.random.default_rng(3), count), epsilon)
         assert 0 <= counts.min() and counts.max() <= 1
         bound = math.exp(sampler.log_bound(epsilon))
         error = math.hypot(plain.std(), bound * counts.std()) / math.sqrt(count)
