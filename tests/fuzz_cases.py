@@ -253,7 +253,7 @@ def _mechanism(make, question):
 def _use_mixture(make):
     def use(x=None, *, epsilon, direction, **arguments):
         pair = make(**arguments)
-        rest = (pair.reduced(), pair.gram()) if x is None else (pair.density(x), pair.survival(x))
+        rest = (pair.density(x), pair.survival(x)) if isinstance(pair, mixtures.Mixture) else (pair.reduced(), pair.gram())
         return *rest, pair.hockey_stick(epsilon, direction)
 
     return use
