@@ -80,7 +80,7 @@ def estimate(
     below 1e-300 the value is 1e-300 and the method says so; and where the lines did not suffice for
     `relative_error`, the standard error is larger and the method says so, too.
     Cost: some thousand lines, 0.1 to 0.5 s at b = 128, for any delta; seconds where few bands are used.
-    Raises ValueError or TypeError on bad input.
+    Raises ValueError or TypeError on bad input, NoBracketError where no mode is as long as 1e-12.
 
     >>> import numpy as np
     >>> from dplib import montecarlo

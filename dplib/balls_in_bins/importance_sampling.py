@@ -31,6 +31,7 @@ _PILOT, _RUN = 2, 3  # first keys of the random streams
 _FEWEST, _MOST = 32, 2**16  # lines of a block, of all blocks unless a number of them is asked for
 _WORK = 2**30  # lines times batches squared, beyond which that number falls
 _STEPS = 60
+_LEAST_NORM = 1e-12  # of the largest mode
 _LOWEST = -1e4  # log of the smallest delta of a fixed batch that is looked at
 _CLOSE = 0.1  # in log delta: the last step of Newton's method may be so long
 
@@ -55,6 +56,10 @@ class Estimator:
         if gaussian.log_delta(largest, self.epsilon) < _LOWEST:
             raise ValueError(
                 f"epsilon must be smaller for this noise: delta is below exp({_LOWEST:g}); got {epsilon!r}"
+            )
+        if largest < _LEAST_NORM:
+            raise NoBracketError(
+                f"the noise is too large to sample: the modes have norms up to {largest:.3g} in units of the noise, and losses so small are lost in rounding"
             )
         rng = random_blocks.generator(seed, (_PILOT, int(side == "add")), 0)
         make = RemoveProposal if side == "remove" else AddProposal
@@ -174,6 +179,8 @@ def solve_epsilon(gram, delta, side, *, seed=0, samples=None, relative_error=0.0
     """
     average = math.sqrt(np.mean(gram))
     single = math.sqrt(np.max(np.diag(gram)))
+    if gaussian.delta(single, 0.0) < delta * (1 - 1e-9):  # of the largest mode alone: an upper bound
+        return 0.0, 0.0
     start = max(gaussian.epsilon(average, delta), gaussian.epsilon(single, delta) - math.log(len(gram)), 0.0)
 
     def make(epsilon, like):

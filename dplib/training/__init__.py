@@ -64,14 +64,15 @@ class SeededNoiseWarning(UserWarning):
 
 ADJACENCIES = ("add-remove", "zero-out")
 FROM_THE_DATASET = "expected-size"
+_MOST_NOISE = 1e15  # times the largest clip norm it is far from the largest float32
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """How to train.
 
-    noise_multiplier : sigma, at least 0, relative to clip_norm; 0 trains without noise and without any guarantee.
-    clip_norm : largest Euclidean norm of one example's gradient, above 0.
+    noise_multiplier : sigma, from 0 to 1e15, relative to clip_norm; 0 trains without noise and without any guarantee.
+    clip_norm : largest Euclidean norm of one example's gradient, from 1e-20 to 1e20: numbers are float32.
     encoder : square encoder of `dplib.matrices` with at least as many columns as there are rounds; None: independent noise.
     learning_rate : number above 0, array with one for each round, or function of the round (an Optax schedule).
     momentum : in [0, 1). optimizer : an `optax.GradientTransformation` used instead of both, or None.
@@ -93,8 +94,8 @@ class Config:
     microbatch: int | None = None
 
     def __post_init__(self):
-        check.real("noise_multiplier", self.noise_multiplier, at_least=0, at_most=1e100)
-        check.real("clip_norm", self.clip_norm, at_least=1e-100, at_most=1e100)
+        check.real("noise_multiplier", self.noise_multiplier, at_least=0, at_most=_MOST_NOISE)
+        check.real("clip_norm", self.clip_norm, at_least=1e-20, at_most=1e20)
         if self.encoder is not None:
             correlated_noise_jax.plan(self.encoder)
         if not callable(self.learning_rate):

@@ -112,7 +112,7 @@ def transcripts(
     batches : a stream of `dplib.batching` with as many records as there are to be runs: record r is the one whose
         presence is hidden in run r. Its scheme must let records choose independently (Poisson, cyclic Poisson, b-min-sep,
         balls in bins), so that the runs are independent.
-    encoder : square encoder with at least as many columns as there are rounds. noise_multiplier : sigma > 0.
+    encoder : square encoder with at least as many columns as there are rounds. noise_multiplier : sigma, from 1e-15 to 1e15.
     seed : of the noise, a whole number at least 0; None for fresh entropy.
 
     Returns two float32 arrays of shape (rounds, runs): the sums x + C^-1 z of a single coordinate, where the record
@@ -126,7 +126,7 @@ def transcripts(
     if not isinstance(batches, Batches):
         raise TypeError(f"batches must be a stream of dplib.batching; got {batches!r}")
     kind, arrays = correlated_noise_jax.plan(encoder, len(batches))
-    sigma = check.noise_multiplier(noise_multiplier)
+    sigma = check.real("noise_multiplier", noise_multiplier, at_least=1e-15, at_most=1e15)
     if len(batches) * batches.records > _MOST_ENTRIES:
         raise ValueError(
             f"batches must have at most 2**28 rounds times records; got {len(batches)} * {batches.records}"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dplib import gaussian, montecarlo
-from dplib.results import Estimate
+from dplib.results import Estimate, NoBracketError
 
 # Two orthogonal modes of norm 1 at epsilon = 0.5: delta by quadrature.
 TWO = np.eye(2)
@@ -76,6 +76,9 @@ def test_hardly_any_loss_at_all_is_sampled_as_well(side):
     mean = gaussian.delta(math.sqrt(CORRELATED.mean()) * 1e-10, 0.0)
     found = montecarlo.estimate(CORRELATED * 1e-20, 0.0, side)
     assert within(found, mean) and found.standard_error < 1e-3 * mean
+    with pytest.raises(NoBracketError, match="noise is too large to sample"):
+        montecarlo.estimate(CORRELATED * 1e-26, 0.0, side)
+    assert montecarlo.estimate_epsilon(CORRELATED * 1e-200, 1e-12, side).upper == 0
 
 
 def test_a_certificate_is_never_worse_than_no_random_bins_at_all():

@@ -86,6 +86,7 @@ BAD_TRANSCRIPTS = [
     ({"batches": [np.arange(3)]}, "batches must be a stream"),
     ({"batches": batching.poisson_stream(3, 9, 0.5)}, "encoder must have a column"),
     ({"batches": batching.poisson_stream(2**27, 8, 0.5)}, r"at most 2\*\*28"),
+    ({"noise_multiplier": 1e20}, "noise_multiplier must be .* got 1e"),
 ]
 
 

@@ -387,6 +387,8 @@ def test_bad_arguments_of_train_are_named(text, changed):
 BAD_SETTINGS = [
     ({"encoder": matrices.binary_tree(8)}, "encoder must be square"),
     ({"encoder": matrices.dense(np.eye(3)), "noise_memory": "recompute"}, "noise_memory|memory"),
+    ({"noise_multiplier": 1e20}, "noise_multiplier must be"),
+    ({"clip_norm": 1e-30}, "clip_norm must be"),
     ({"learning_rate": [0.1, -0.1]}, "learning_rate"),
     ({"learning_rate": [[0.1]]}, "learning_rate"),
     ({"learning_rate": "fast"}, "learning_rate"),
