@@ -85,7 +85,7 @@ def bracket_allocation(sigma, rounds, group, epochs, delta):
 
 
 def certificate_allocation(sigma, rounds, group, epochs, delta):
-    found = dplib.RandomAllocation(sigma, rounds, group, epochs).epsilon(delta, method="certificate", failure_probability=1e-9)
+    found = dplib.RandomAllocation(sigma, rounds, group, epochs).epsilon(delta, method="certificate", samples=2**17, failure_probability=1e-9)
     return {"direction": "upper", "value": found.upper}
 
 
