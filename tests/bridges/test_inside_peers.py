@@ -35,14 +35,14 @@ def output(python, *command, **options):
     return done.stdout
 
 
-def found_by(program, python, tmp_path_factory, *arguments):
-    """What a program in `inside/` found: it runs once, also where several processes share the tests."""
+def found_by(program, python, tmp_path_factory, block, *names):
+    """What a program in `inside/` found, and a block of the page printed: it runs once, also where several processes share the tests."""
     folder = tmp_path_factory.getbasetemp()
-    path = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / f"{program} {' '.join(arguments)}.json"
+    path = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / f"{program} {' '.join(names)}.json"
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
-            path.write_text(output(python, INSIDE / program, *arguments))
+            path.write_text(output(python, INSIDE / program, block, *names))
     return json.loads(path.read_text())
 
 
@@ -66,7 +66,7 @@ def with_opacus():
 
 @pytest.fixture(scope="module")
 def trained(with_opacus, tmp_path_factory):
-    return found_by("opacus_training.py", with_opacus, tmp_path_factory)
+    return found_by("opacus_training.py", with_opacus, tmp_path_factory, BLOCKS["Opacus"])
 
 
 @pytest.fixture(scope="module")
@@ -77,13 +77,13 @@ def with_jax_privacy():
 @pytest.fixture(scope="module")
 def plans(with_jax_privacy, tmp_path_factory):
     """A plan, and its training accountant."""
-    return found_by("jax_privacy_plans.py", with_jax_privacy, tmp_path_factory, "bands, ADD_OR_REMOVE_ONE", "training")
+    return found_by("jax_privacy_plans.py", with_jax_privacy, tmp_path_factory, BLOCKS["JAX Privacy"], "bands, ADD_OR_REMOVE_ONE", "training")
 
 
 @pytest.fixture(scope="module")
 def other_plans(with_jax_privacy, tmp_path_factory):
     names = ("one band, REPLACE_SPECIAL", "bands, REPLACE_SPECIAL", "one band, ADD_OR_REMOVE_ONE")
-    return found_by("jax_privacy_plans.py", with_jax_privacy, tmp_path_factory, *names)
+    return found_by("jax_privacy_plans.py", with_jax_privacy, tmp_path_factory, "", *names)
 
 
 # ---------------------------------------------------------------------- Opacus
@@ -167,8 +167,8 @@ def test_blocks_that_need_no_other_environment_run(title, capsys):
     assert len(capsys.readouterr().out.split()) > 1
 
 
-def test_the_block_for_opacus_runs(with_opacus):
-    assert len(output(with_opacus, "-c", BLOCKS["Opacus"]).split()) > 1
+def test_the_block_for_opacus_runs(trained):
+    assert len(trained["page"].split()) > 1
 
 
 def test_the_server_of_flower_stops_in_time(tmp_path):
@@ -180,5 +180,5 @@ def test_the_server_of_flower_stops_in_time(tmp_path):
     assert FixedBatchDPSGD(2.0, 50, 200, rounds).epsilon(1e-5).upper <= 6.0 < FixedBatchDPSGD(2.0, 50, 200, rounds + 1).epsilon(1e-5).upper
 
 
-def test_the_block_for_jax_privacy_runs(with_jax_privacy):
-    assert "SelfComposedDpEvent" in output(with_jax_privacy, "-c", BLOCKS["JAX Privacy"])
+def test_the_block_for_jax_privacy_runs(plans):
+    assert "SelfComposedDpEvent" in plans["page"]

@@ -1,6 +1,8 @@
-"""Plans of jax-privacy with the accountant of dplib beside its own; runs in jax-privacy's environment, and prints one JSON object: what is
-asked for by name."""
+"""Plans of jax-privacy with the accountant of dplib beside its own; runs in jax-privacy's environment, and prints one JSON object: what the
+page's block prints, which is the first argument, and what is asked for by name."""
 
+import contextlib
+import io
 import json
 import sys
 
@@ -65,5 +67,8 @@ def both(name):
     return {whose: plan(strategy, accountant, partition) for whose, accountant in accountants_of_both.items()}
 
 
-found = {name: both(name) for name in sys.argv[1:]}
+page = io.StringIO()
+with contextlib.redirect_stdout(page):
+    exec(sys.argv[1], {})
+found = {"page": page.getvalue()} | {name: both(name) for name in sys.argv[2:]}
 print(json.dumps(found))

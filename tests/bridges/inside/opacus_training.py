@@ -1,6 +1,10 @@
-"""A small model trained by Opacus with the accountant of dplib; runs in an environment with PyTorch, and prints one JSON object."""
+"""The page's block, and a small model trained by Opacus with the accountant of dplib; runs in an environment with PyTorch, and prints one
+JSON object. The block is the argument."""
 
+import contextlib
+import io
 import json
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -10,7 +14,12 @@ from opacus import PrivacyEngine
 from opacus.schedulers import ExponentialNoise
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 
-from dplib.bridges import opacus
+page = io.StringIO()
+with contextlib.redirect_stdout(page):
+    exec(sys.argv[1], {})
+found = {"page": page.getvalue()}
+
+from dplib.bridges import opacus  # noqa: E402
 
 warnings.filterwarnings("ignore")
 torch.manual_seed(0)
@@ -51,8 +60,6 @@ def accuracy(model):
     with torch.no_grad():
         return float((model(DATA.tensors[0]).argmax(1) == DATA.tensors[1]).float().mean())
 
-
-found = {}
 
 engine, model, optimizer, loader = start()
 found["rate"] = opacus.check_loader(loader)
