@@ -98,7 +98,7 @@ bench: setup  ## run every script of benchmarks/, write benchmarks/results/
 		echo "bench: $$name"; $(PY) benchmarks/$$name.py || failed="$$failed $$name"; \
 	done; test -z "$$failed" || { echo "bench: failed:$$failed" >&2; exit 1; }
 
-peers: setup  ## compare with five other libraries, each in an environment of its own: QUESTIONS="poisson bins" JOBS=2
+peers: setup  ## compare with six other libraries, each in an environment of its own: QUESTIONS="poisson bins" JOBS=2
 	@$(TOOL) peers $(QUESTIONS) --jobs $(or $(JOBS),1)
 
 truth: setup  ## check the seals of the reference tables, compute part of the high-precision table again (ALL=1: all of it)

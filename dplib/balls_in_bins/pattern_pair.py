@@ -84,7 +84,7 @@ class Pair:
 
     @cached_property
     def _steps(self):
-        """(how many histories can occur in round i; e^-push, shape (histories, T); the history a round after staying out; b after joining).
+        """(how many histories can occur in round i; minus the push, shape (histories, T); the history a round after staying out; b after joining).
 
         A history is a tuple of lags, rising. They are sorted by the last lag, so that those which can occur in round i come first.
         """
@@ -98,20 +98,25 @@ class Pair:
         join = np.array([place[b, *later(past, b)] for past in found])
         members = np.array([[lag in past for lag in range(width)] for past in found], dtype=float)
         oldest = np.array([past[-1] if past else 0 for past in found])
-        return np.searchsorted(oldest, np.arange(rounds), side="right"), np.exp(-(members @ self.band.gram)), stay, join
+        return np.searchsorted(oldest, np.arange(rounds), side="right"), -(members @ self.band.gram), stay, join
 
     def log_ratio(self, y):
         """log dP/dQ at y_i = <a_i, u> - G_ii / 2, shape (draws, rounds); shape (draws,)."""
         if not self.overlap:
             return self.patterns.log_ratio(y)
-        rows = max(1, min(_ROWS, _ENTRIES // self.histories))
-        return np.concatenate([self._log_ratio(y[start : start + rows]) for start in range(0, len(y), rows)])
+        rows, found = max(1, min(_ROWS, _ENTRIES // self.histories)), np.empty(len(y))
+        resolved = self.resolved(y)
+        for ratio, draws in ((self._log_ratio, np.flatnonzero(resolved)), (self._log_ratio_by_logs, np.flatnonzero(~resolved))):
+            for start in range(0, len(draws), rows):
+                part = draws[start : start + rows]
+                found[part] = ratio(y[part])
+        return found
 
     def _log_ratio(self, y):
-        reachable, weights, stay, join = self._steps
+        reachable, log_weights, stay, join = self._steps
         p, b, waits = self.patterns.p, self.patterns.b, self.patterns.waits
+        weights, joined = np.exp(log_weights), p * np.exp(y.T)
         after = [np.ones((len(weights), len(y)))] * b  # f_{i+1} .. f_{i+b}
-        joined = p * np.exp(np.minimum(y.T, _LARGEST_LOG))
         total = np.zeros(len(y))
         for i in range(self.patterns.rounds - 1, -1, -1):
             known = slice(0, reachable[i])
@@ -123,6 +128,22 @@ class Pair:
             if i < len(waits):  # eligible first in round i
                 total += waits[i] * value[0]
         return np.log(total)
+
+    def _log_ratio_by_logs(self, y):
+        """The same recurrence where its terms leave the range of floating-point numbers."""
+        reachable, log_weights, stay, join = self._steps
+        with np.errstate(divide="ignore"):  # of 0, where p is 1
+            log_waits, log_p, log_rest = map(np.log, (self.patterns.waits, self.patterns.p, 1 - self.patterns.p))
+        after = [np.zeros((len(log_weights), len(y)))] * self.patterns.b
+        total = np.full(len(y), -np.inf)
+        for i in range(self.patterns.rounds - 1, -1, -1):
+            known = slice(0, reachable[i])
+            joins = after[-1][join[known]] + log_weights[known, i, None] + (log_p + y[:, i])
+            value = np.logaddexp(joins, log_rest + after[0][stay[known]])
+            after = [value, *after[:-1]]
+            if i < len(log_waits):
+                total = np.logaddexp(total, log_waits[i] + value[0])
+        return total
 
     def resolved(self, y):
         """For which draws `log_ratio` neither overflows nor loses a term that matters; shape (draws,).

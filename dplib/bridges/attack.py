@@ -51,6 +51,8 @@ def true_positive_rates(mechanism: Mechanism, false_positive_rates: Iterable[flo
     >>> print(f"{found.upper:.4f}")
     0.0066
     """
+    if not isinstance(false_positive_rates, Iterable):
+        raise TypeError(f"false_positive_rates must be a sequence of numbers in (0, 1); got {false_positive_rates!r}")
     levels = [check.real("false_positive_rates", level, above=0, below=1) for level in false_positive_rates]
     count = check.whole("points", points, at_least=3, at_most=10**5)
     alpha, low, high = _curve(mechanism, np.linspace(0, -math.log(min(levels, default=0.5) * _REACH), count))
@@ -77,12 +79,12 @@ def gaussian_mu(mechanism: Mechanism, delta: float, points: int = 64) -> Bracket
     """
     delta = check.delta(delta)
     count = check.whole("points", points, at_least=3, at_most=10**5)
-    first = mechanism.delta(0.0)
+    first = _bracket(mechanism, 0.0, "both")
     if first.upper > _MOST_DELTA:
         raise ValueError(f"mechanism must have delta(0) of at most {_MOST_DELTA}; got {first.upper:g}")
     last = float(mechanism.epsilon(delta).upper)
     epsilons = np.linspace(0, last, count) if last > 0 else np.zeros(1)
-    found = [first, *(mechanism.delta(float(e)) for e in epsilons[1:])]
+    found = [first, *(_bracket(mechanism, e, "both") for e in epsilons[1:])]
     lower = max(_mu(e, bracket.lower) for e, bracket in zip(epsilons, found))
     upper = _mu(last, found[-1].upper)
     for i in range(len(found) - 1):
@@ -100,13 +102,21 @@ def _rate(alpha, low, high, level):
     return Bracket(max(lower, level), max(min(upper, 1.0), level), "trade-off function")
 
 
+def _bracket(mechanism, epsilon, side):
+    found = mechanism.delta(float(epsilon), side)
+    if not isinstance(found, Bracket):
+        kind = type(found).__name__
+        raise TypeError(f"mechanism must answer with a Bracket; the delta of a {type(mechanism).__name__} is of type {kind} here")
+    return found
+
+
 def _mu(epsilon, delta):
     return gaussian.calibrate(float(epsilon), float(delta)) if delta > 0 else 0.0
 
 
 def _curve(mechanism, epsilons):
     """(alpha, lower, upper) of h, alpha rising: H_(1/a)(P, Q) = 1 - 1/a + H_a(Q, P) / a."""
-    remove, add = ([mechanism.delta(float(e), side) for e in epsilons] for side in ("remove", "add"))
+    remove, add = ([_bracket(mechanism, e, side) for e in epsilons] for side in ("remove", "add"))
     ends = lambda found: np.array([(bracket.lower, bracket.upper) for bracket in found])
     scale = np.exp(-epsilons[:0:-1])[:, None]
     small = (1 - scale) + scale * ends(add)[:0:-1]

@@ -46,6 +46,9 @@ class Accountant(PrivacyAccountant):
     def __init__(
         self, neighboring_relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE, group_size: int = 1
     ):
+        if neighboring_relation not in list(_RELATIONS):
+            names = ", ".join(relation.name for relation in _RELATIONS)
+            raise TypeError(f"neighboring_relation must be a NeighboringRelation of dp_accounting, {names}; got {neighboring_relation!r}")
         super().__init__(neighboring_relation)
         self._account = Account(_RELATIONS[neighboring_relation], group_size)
         self.reason: str | None = None

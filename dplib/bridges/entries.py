@@ -20,7 +20,7 @@ from ..mechanisms.dpsgd import LastIterate, _Mechanism
 from ..mechanisms.matrix_mechanism import MatrixMechanism
 from ..mechanisms.min_separation import MinSeparation
 from ..mechanisms.random_allocation import RandomAllocation
-from .events import account
+from .events import _name, account
 
 _WHAT = "a mechanism of dplib, a DpEvent, {'epsilon': ..., 'delta': ...} or {'rho': ...}"
 
@@ -41,6 +41,8 @@ def read(what, count, relation, group_size):
     if isinstance(what, LastIterate) and count > 1:
         raise ValueError(f"count must be 1 for a LastIterate, which is one release of a whole run; got {count}. Add each run by itself")
     known = isinstance(what, (_Mechanism, RandomAllocation))
+    if not known and not isinstance(_name(what), str):
+        raise TypeError(f"what must be {_WHAT}; got {what!r}")
     tree = _mechanism(what, relation, group_size) if known else _tree(what)
     found = account(node(tree) if isinstance(tree, dict) else what, relation, group_size)
     return tree, {item: rounds * count for item, rounds in found.rounds.items()}

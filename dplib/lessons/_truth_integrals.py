@@ -204,7 +204,7 @@ class Forest(_Pair):
         self._probability, self._noise = probability, noise_multiplier
         counts = np.arange(n + 1)
         tails = bdtrc(counts, n, probability)
-        self._most = int(np.argmax(tails <= left_out))
+        self._most = max(int(np.argmax(tails <= left_out)), 1)  # how rare it may be: the loss needs a mode that rises
         self.left_out = float(tails[self._most])
         self.slopes = counts[: self._most + 1] * (math.sqrt((2 * leaves - 1) / n) / noise_multiplier)
         self.dimension = n - 1

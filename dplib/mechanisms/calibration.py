@@ -77,17 +77,18 @@ def calibrate(
     True
     """
     epsilon, delta, direction = check.target_epsilon(epsilon), check.delta(delta), check.direction(direction)
+    if hasattr(mechanism, "phases"):
+        raise TypeError("mechanism must have one noise multiplier; phases have one each: scale them, and compare `compose(...).epsilon`")
     check.mechanism(mechanism, question="epsilon")
     options = {"seed": seed, "samples": samples, "failure_probability": failure_probability}
     if hasattr(mechanism, "_calibrated"):
         return mechanism._calibrated(epsilon, delta, direction, method, **options)
-    check.choice("method", method, METHODS)
+    bound = getattr(mechanism, "_bound", None)
+    check.choice("method", method, METHODS if bound is None else tuple(dict.fromkeys(("auto", bound or "auto"))))
     for name, value in options.items():
         if value != (0 if name == "seed" else None):
             raise ValueError(f"{name} must be left out for a mechanism that needs no sampling; got {value!r}")
-    if hasattr(mechanism, "_bound"):
-        if method not in ("auto", mechanism._bound):
-            raise ValueError(f"method must be 'auto' for a {type(mechanism).__name__}; got {method!r}")
+    if bound is not None:
         return _calibrated_bound(mechanism, epsilon, delta, direction)
     solver = _Solver(mechanism, epsilon, delta, direction, method, _TOLERANCE)
     return solver.met_by_epsilon(solver.log_noise()[0], direction)

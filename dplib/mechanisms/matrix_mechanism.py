@@ -33,11 +33,11 @@ class MatrixMechanism:
     Guarantee: an upper bound on epsilon and delta in each direction, for adaptive inputs [M-4.3], for
     adding, removing or zeroing out one record. The result's `method` names the bound. With "best" there is
     an answer at any noise and rate, never above P[N > m] + w H of one Gaussian, for any m [M-few]; less sampling
-    never costs more [M-p]; and epsilon(delta(epsilon).upper) is at most epsilon (1 + 1e-6).
+    never costs more [M-p]; and epsilon(delta(epsilon).upper) is at most epsilon (1 + 1e-6). For encoders with few bands
+    `MinSeparation` with min_separation=1 and method="renyi" bounds the same mechanism [A-28], sometimes by less than half.
     "published" is the conservative mode: of this book's bounds it uses neither [A-11] to [A-13] nor [M-few], [M-once]. On its
     path are still [C-9m] (direction "both"), [A-10] (not with `round_entries_to`, which rounds entries as the source
-    does), rare coins of Toeplitz rows as Poisson numbers (first step of [A-12]), repairs of the source, and the
-    composition of the rows: one lattice, the accountants, or convexity. Chapter 12 (where the bound loses) says more.
+    does), repairs of the source, and the composition of the rows: one lattice, the accountants, or convexity. Chapter 12 (where the bound loses) says more.
     The others use that, and "joint" [A-11], "aggregated" [A-12], "pooled" [A-13], "best" all; "few" only [M-few], [M-once].
     Raises ValueError or TypeError on anything else, NoBracketError where a tail bound by itself is void.
     Cost: a budget of compositions, at most 4 for `epsilon` and about 20 for `delta`: up to 64 rounds mostly under

@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from property_cases import examples
 from scipy import special, stats
 
-from dplib import Bracket, PoissonDPSGD, accounting, gaussian, mixtures
+from dplib import (
+    Bracket,
+    MatrixMechanism,
+    MinSeparation,
+    PoissonDPSGD,
+    accounting,
+    gaussian,
+    matrices,
+    mixtures,
+)
 from dplib.bridges import attack
 
 RATES = (1e-6, 1e-3, 0.1, 0.5, 0.99)
@@ -74,3 +83,12 @@ def test_no_sampling_is_no_attack():
     assert attack.gaussian_mu(silent, 1e-6) == Bracket(0.0, 0.0, "trade-off function")
     [found] = attack.true_positive_rates(silent, [0.2])
     assert 0.2 <= found.lower <= found.upper <= 0.2 * (1 + 1e-12)
+
+
+def test_what_has_no_bracket_is_refused_at_the_first_answer():
+    for kind in (MatrixMechanism(matrices.identity(2), 1.0, 0.1), MinSeparation(matrices.identity(4), 1.0, 0.1, 2)):
+        for question in (attack.true_positive_rates, attack.gaussian_mu):
+            with pytest.raises(TypeError, match="mechanism must answer with a Bracket"):
+                question(kind, [0.1] if question is attack.true_positive_rates else 0.1)
+    with pytest.raises(TypeError, match="false_positive_rates must be a sequence"):
+        attack.true_positive_rates(PoissonDPSGD(1.0, 0.1, 10), 0.1)

@@ -125,6 +125,8 @@ def test_traps(monkeypatch):
             accountant.get_epsilon(wrong)
     with pytest.raises(ValueError, match="epsilon must"):
         accountant.get_delta(-1.0)
+    with pytest.raises(TypeError, match="neighboring_relation must be a NeighboringRelation"):
+        Accountant("zero-out")
 
     def refuse(*_):
         raise NoBracketError("too little noise")

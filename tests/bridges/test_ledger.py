@@ -140,7 +140,7 @@ def test_what_does_not_compose_is_refused():
     with pytest.raises(ValueError, match="not a group of 2"):
         ledger(LAST, group_size=2)
     for wrong, error, reason in [
-        (1.0, TypeError, "must be a DpEvent"), ({"epsilon": 1.0}, ValueError, "what must be a mechanism"), ([RUN], TypeError, "DpEvent"),
+        (1.0, TypeError, "what must be a mechanism"), ({"epsilon": 1.0}, ValueError, "what must be a mechanism"), ([RUN], TypeError, "DpEvent"),
         ({"rho": -1}, ValueError, "rho"), ({"epsilon": 1.0, "delta": 1.0}, ValueError, "delta"), (e.UnsupportedDpEvent(), ValueError, "not"),
     ]:  # fmt: skip
         with pytest.raises(error, match=reason):

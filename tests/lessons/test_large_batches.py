@@ -404,3 +404,16 @@ def test_sampling_can_help_where_the_budget_is_useless():
         limit = gaussian.delta(math.sqrt(2 * epsilon), epsilon)
         assert gaussian.calibrate(epsilon, 0.99 * limit) ** 2 < 2 * epsilon
         assert gaussian.calibrate(epsilon, min(1.01 * limit, 0.99)) ** 2 > 2 * epsilon
+
+
+def test_one_step_falls_where_two_rise():
+    """At epsilon = 0.1, delta = 0.2 [R-6.2x, R-5.4r]; two steps by quadrature over the plane as well."""
+    assert excess(0.9, 1, 0.1, 0.2) > 1e-3 and excess(0.9, 2, 0.1, 0.2) < -1e-4
+    x = np.linspace(-14, 16, 3001)
+    for q in (0.9, 1.0):
+        run = dplib.calibrate(dplib.PoissonDPSGD(1.0, q, 2), epsilon=0.1, delta=0.2)
+        with_record, without = (
+            rate * stats.norm.pdf(x, 1, run.noise_multiplier) + (1 - rate) * stats.norm.pdf(x, 0, run.noise_multiplier) for rate in (q, 0.0)
+        )
+        over = np.outer(with_record, with_record) - math.exp(0.1) * np.outer(without, without)
+        assert np.maximum(over, 0).sum() * (x[1] - x[0]) ** 2 == pytest.approx(0.2, rel=1e-5)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+import dplib
 from dplib import Bracket, FixedBatchDPSGD, LastIterate, PoissonDPSGD, accounting, calibrate
 from dplib.calibration import effective_noise
 from dplib.results import UpperEnd
@@ -125,3 +126,12 @@ def test_a_wide_bracket_costs_noise(direction, monkeypatch):
     assert found.noise_multiplier > narrow.noise_multiplier * 1.01
     monkeypatch.undo()
     assert found.delta(0.5, direction).upper == pytest.approx(1e-5 / math.e, rel=1e-6)
+
+
+def test_phases_have_no_one_noise_and_bounds_one_method():
+    phases = dplib.compose([dplib.PoissonDPSGD(1.0, 0.1, 10), dplib.PoissonDPSGD(2.0, 0.1, 10)])
+    with pytest.raises(TypeError, match="mechanism must have one noise multiplier"):
+        dplib.calibrate(phases, epsilon=2.0, delta=1e-6)
+    for mechanism, allowed in ((dplib.RandomAllocation(1.0, 8, 2), "'auto', 'bound'"), (dplib.MatrixMechanism(dplib.matrices.identity(8), 1.0, 0.1), "'auto',")):
+        with pytest.raises(ValueError, match=f"method must be one of .{allowed}"):
+            dplib.calibrate(mechanism, epsilon=2.0, delta=1e-6, method="estimate")

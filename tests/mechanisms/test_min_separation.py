@@ -89,6 +89,7 @@ def test_likelihood_ratio_of_columns_that_overlap_against_enumeration(drawn, ban
     ratio = sum(weight * np.exp(y[:, list(taken)].sum(axis=1) - overlaps(taken)) for taken, weight in law.items())
     assert np.exp(pair.log_ratio(y)) == pytest.approx(ratio, rel=1e-11)
     assert pair.resolved(y).all()
+    assert not pair.overlap or pair._log_ratio_by_logs(y) == pytest.approx(np.log(ratio), rel=1e-11, abs=1e-11)
     longest = max(gram.diagonal()[list(taken)].sum() + 2 * overlaps(taken) for taken in law)
     assert pair.longest >= longest * (1 - 1e-12)
     for taken in law:
@@ -269,6 +270,13 @@ def test_where_few_draws_count_the_upper_end_is_that_of_bounded_draws(seed):
     unseen = nothing.delta(0.769, seed=seed)
     assert unseen.value == 1e-300 and 1e-13 < unseen.upper < 1e-5 and "no sample" in unseen.method and "<= " in str(unseen)
     assert nothing.epsilon(1e-14, seed=seed).upper > 0.769
+
+
+def test_where_products_leave_the_range_logarithms_are_added():
+    """Two participations of a squared norm of 595: the ratio is near e^1500."""
+    mechanism = MinSeparation(matrices.toeplitz([1, 0.9, 0.8, 0.7, 0.6, 0.5]), 0.05, 1.0, 3)
+    for side in ("remove", "add"):
+        assert mechanism.delta(300.0, side, "estimate", samples=4096).value > 0.999
 
 
 @pytest.mark.parametrize("bands, noise", [(4, 3.0), pytest.param(16, 6.0, marks=pytest.mark.trust)])
