@@ -54,8 +54,11 @@ class _Mechanism:
         """The run as a `DpEvent` of dp_accounting, of which group and adjacency are no part; batches of a fixed size are those of the
         larger dataset, a `LastIterate` is a mixture without what has a probability below the smallest float.
 
-        Raises ImportError without that package, TypeError where a phase is balls in bins or random allocation.
+        Raises ImportError without that package, TypeError where a phase is balls in bins or random allocation, ValueError where some
+        records are inserted and others deleted: no relation of dp_accounting says that.
         """
+        if getattr(self, "inserted", None) and getattr(self, "deleted", None):
+            raise ValueError(f"inserted and deleted must not both be given for an event; got {self!r}")
         joined = getattr(self, "group_size", 1) if getattr(self, "adjacency", "add-remove") == "add-remove" else 0
         return as_event(self._tree(int(joined)))
 
@@ -278,8 +281,8 @@ class LastIterate(_Mechanism):
     noise of standard deviation noise_multiplier * sqrt(steps) [M-F5].
 
     Parameters: noise_multiplier > 0, sampling_probability q in [0, 1], steps T >= 1.
-    Guarantee: exact for linear losses in any dimension, both directions; no claim
-    for other losses. Domain as for `PoissonDPSGD`, T to 1e8. Raises ValueError or TypeError on anything else.
+    Guarantee: exact for linear losses in any dimension with one learning rate in all rounds, no momentum and no decay, both
+    directions; no claim otherwise. For other known rates take `mixtures.product` of the rounds (chapter 6). Domain as for `PoissonDPSGD`, T to 1e8. Raises ValueError or TypeError on anything else.
     Cost: one closed form, milliseconds; some seconds where hundreds of thousands of sensitivities count.
 
     >>> from dplib import LastIterate, PoissonDPSGD

@@ -92,7 +92,7 @@ def peers():
     found = result("peers")
     others = [row for row in found["rows"] if row["library"] != "dplib"]
     silent = sum("failure" in row for row in others)
-    return f"{len(found['versions']) - 1} libraries, {len(others)} questions, {silent} without an answer"
+    return f"{len(found['versions']) - 2} libraries and one paper's bound, {len(others)} questions, {silent} without an answer"
 
 
 def mutation():

@@ -308,3 +308,9 @@ def test_merged_pairs_enclose(monkeypatch):
     assert coarse.lower <= fine.lower <= exact.upper and exact.lower <= fine.upper <= coarse.upper
     assert coarse.lower < exact.lower and exact.upper < coarse.upper and coarse.relative_width < 0.6
     assert coarse.method.endswith("of merged pairs")
+
+
+def test_insertions_with_deletions_have_no_event():
+    with pytest.raises(ValueError, match="inserted and deleted must not both be given for an event"):
+        PoissonDPSGD(1.0, 0.01, 10, inserted=2, deleted=1).event()
+    assert PoissonDPSGD(1.0, 0.01, 10, inserted=2).event() == PoissonDPSGD(1.0, 0.01, 10).event()
