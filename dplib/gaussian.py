@@ -31,7 +31,7 @@ _FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 def delta(mu: float, epsilon: float) -> float:
-    """delta of the Gaussian mechanism at `epsilon` (any real number).
+    """delta of the Gaussian mechanism at `epsilon`, from -1e100 to 1e100.
 
     mu : sensitivity over noise standard deviation, at least 0.
     Exact up to the rounding of mu and epsilon (relative 1e-12 for mu <= 100); 0.0 where the value is below the
@@ -51,9 +51,8 @@ def _log_delta(mu, epsilon):
     if mu == 0:
         return math.log(-math.expm1(epsilon)) if epsilon < 0 else -math.inf
     x = epsilon / mu - mu / 2
-    # So far out that x^2 overflows, delta is 0 or 1 beyond doubt.
-    if abs(x) > 1e150:
-        return -math.inf if x > 0 else 0.0
+    if abs(x) > 1e150:  # x^2 overflows: there is no shift to speak of
+        return -math.inf if x > 0 else math.log(-math.expm1(epsilon))
     return float(log_tail_difference(x, mu))
 
 

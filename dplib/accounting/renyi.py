@@ -81,7 +81,7 @@ def subsampled_gaussian(
 def gaussian(order: ArrayLike, noise_multiplier: float) -> float | np.ndarray:
     """order / (2 sigma^2): the Gaussian mechanism of sensitivity 1 [ZW-4].
 
-    order : above 1, number or array. Both directions are equal.
+    order : above 1, at most 1e9, number or array. Both directions are equal.
     """
     orders, scalar = _order_grid(order)
     sigma = check.noise_multiplier(noise_multiplier)
@@ -91,7 +91,7 @@ def gaussian(order: ArrayLike, noise_multiplier: float) -> float | np.ndarray:
 def laplace(order: ArrayLike, scale: float) -> float | np.ndarray:
     """Renyi divergence of the Laplace mechanism of sensitivity 1 [ZW-3].
 
-    order : above 1, number or array. scale : b > 0 of the noise. Both directions are equal.
+    order : above 1, at most 1e9, number or array. scale : b > 0 of the noise. Both directions are equal.
     (1 / s) log(1 + lambda/(2 lambda - 1) E2(s/b) + s/(2 lambda - 1) E2(-lambda/b)), s = lambda - 1.
     """
     orders, scalar = _order_grid(order)
@@ -106,7 +106,7 @@ def laplace(order: ArrayLike, scale: float) -> float | np.ndarray:
 def randomized_response(order: ArrayLike, probability: float) -> float | np.ndarray:
     """Renyi divergence of randomised response on one bit.
 
-    order : above 1, number or array. probability : of the truth, in (0, 1).
+    order : above 1, at most 1e9, number or array. probability : of the truth, in (0, 1).
     Both directions are equal.
     """
     orders, scalar = _order_grid(order)

@@ -32,7 +32,7 @@ def integer_moment(n: int, epsilons: np.ndarray, gamma: float, constant: float) 
     if value == -math.inf:
         return 0.0
     # Rounded upwards, with every part that was rounded: an upper bound stays one.
-    pad = EPS * (8 + 4 * float(size[terms > value - 40].max()))
+    pad = EPS * (8 + 4 * float(np.max(size, where=terms > value - 40, initial=abs(value))))
     return float(np.logaddexp(0.0, value + pad))
 
 

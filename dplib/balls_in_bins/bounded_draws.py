@@ -109,8 +109,8 @@ class Account:
         top, bound, error = math.exp(ceiling), math.exp(draws.log_bound(epsilon)), _error(found)
         value = min(max(float(found.mean()) * bound, FLOOR), top)
         upper = value * (1 + QUANTILE * error) if error <= NORMAL else bound * highest_mean(found, 1 - CONFIDENCE)
-        off = value * error if found.any() else 0.0
-        return Estimate(value, off, max(value, min(upper, top)), CONFIDENCE, self._named(samples, error))
+        upper = max(value, min(upper, top))
+        return Estimate(value, value * error if found.any() else upper - value, upper, CONFIDENCE, self._named(samples, error))
 
     def solve(self, delta, seed, samples=None):
         """(An Estimate of the epsilon at `delta`, minus the slope of log delta there, log delta there).
@@ -132,12 +132,13 @@ class Account:
         log_value, further = (_log_mean(draws, drawn, place) for place in (epsilon, epsilon + _STEP))
         slope = (log_value - further) / _STEP if further > -math.inf else 0.0
         off = error / slope if epsilon > 0 and slope > 0 else 0.0
-        if error <= NORMAL:
+        if slope > 0 and error <= NORMAL:
             upper = epsilon + QUANTILE * off
         else:
             upper = self.root(draws, drawn, delta, lambda payoffs: highest_mean(payoffs, 1 - CONFIDENCE))
         method = self._named(samples, error if slope > 0 else math.inf, NORMAL, " in delta")
-        found = Estimate(epsilon, off, max(epsilon, min(upper, highest)), CONFIDENCE, method)
+        upper = max(epsilon, min(upper, highest))
+        found = Estimate(epsilon, off if slope > 0 else upper - epsilon, upper, CONFIDENCE, method)
         return found, slope, log_value if slope > 0 else -math.inf
 
     def refined(self, delta, place, seed):
@@ -184,13 +185,18 @@ class Account:
 
         Raises ValueError where so few samples give no bound within twice delta; the message says about how many would.
         """
-        top = math.exp(max(self.log_ceiling(epsilon), math.log(FLOOR)))
-        if top > FLOOR:
+        ceiling = self.log_ceiling(epsilon)
+        top = math.exp(ceiling)
+        if ceiling > math.log(FLOOR):
             plan = self.plan(epsilon, seed, samples, failure_probability)
             try:
                 self._check(plan, samples, failure_probability)
                 top = min(top, certificate.run(plan, samples, failure_probability, seed, (self.stream, int(self.side == "add"))))
             except ValueError:
+                if plan.estimate == 0 and self.side == "remove":
+                    raise ValueError(
+                        f"epsilon must be smaller for a certificate: no sample of a pilot counts at {epsilon!r}; without samples delta is at most {top:.3g}"
+                    ) from None
                 # The bound without samples may serve; otherwise the message says how many would do.
                 if not plan.estimate > top / 2:
                     raise

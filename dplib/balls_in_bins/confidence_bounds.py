@@ -39,7 +39,7 @@ def betting(samples, bound, failure_probability, bet):
     Returns a float, at most `bound`. Cost: about ten passes over the samples.
     """
     scaled = np.asarray(samples) / bound
-    needed = (math.log(1 / failure_probability) + _CAPITAL_ALLOWANCE) / len(scaled)
+    needed = (-math.log(failure_probability) + _CAPITAL_ALLOWANCE) / len(scaled)
     return min(float(bound), bound * _crossing(scaled, needed, bet) * (1 + _ALLOWANCE))
 
 
@@ -48,7 +48,7 @@ def choose_bet(pilot, samples, failure_probability):
 
     pilot : shape (m,), samples in [0, 1] other than those to be certified.
     """
-    needed = math.log(1 / failure_probability) / samples
+    needed = -math.log(failure_probability) / samples
     found = [(_crossing(pilot, needed, bet), bet) for bet in _BETS]
     value, bet = min(found)
     return float(bet), value
@@ -92,7 +92,7 @@ def chernoff_hoeffding(mean, samples, failure_probability):
 
     mean : their average. It needs nothing else, and cannot use a small variance.
     """
-    excess = lambda p: relative_entropy(mean, p) - math.log(1 / failure_probability) / samples
+    excess = lambda p: relative_entropy(mean, p) - -math.log(failure_probability) / samples
     if mean == 1 or excess(1 - 2.0**-53) <= 0:
         return 1.0
     # The allowance is far above what the root may be off.

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from .. import gaussian
+from .._base import validate as check
 from .._base.lazy_scipy import optimize
 from ..results import Bracket, NoBracketError
 from . import lognormal_sum
@@ -20,6 +21,7 @@ from . import lognormal_sum
 _SAME = 1e-12  # relative differences of entries that are rounding
 _NOISE = 1e-6  # relative, of the noise multiplier
 _FARTHEST = 100.0  # in log noise: the last step of a search
+_LEAST, _MOST = 1e-290, 1 - 1e-8  # delta of a search for noise
 _ROUNDING = 1e-9  # relative error of an entry, up to four million rounds
 
 
@@ -66,6 +68,7 @@ def epsilon_bracket(gram, delta, side) -> Bracket:
 
 def noise_multiplier(gram, epsilon, delta, side) -> float:
     """Smallest noise whose upper bound of delta at `epsilon` meets `delta`, to 1e-6; gram at noise multiplier 1."""
+    check.real("delta", delta, at_least=_LEAST, at_most=_MOST)
 
     def excess(x):
         found = bracket(gram * math.exp(-2 * x), epsilon, side).upper

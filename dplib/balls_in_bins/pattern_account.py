@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from functools import cache
 
+from .. import gaussian
 from .._base.lazy_scipy import optimize
 from ..results import UpperBound
 from . import CONFIDENCE, FLOOR, bounded_draws, certificate
@@ -52,8 +53,7 @@ class Account(bounded_draws.Account):
         if self.pair.longest == 0:
             return -math.inf, None
         best = _SIZES[self._least(lambda draws: draws.log_bound(epsilon))]
-        taking_part = math.log(self.pair.patterns.rates().sum()) + 1e-9  # delta is at most the probability of that
-        plain = min(0.0, taking_part, log_ceiling(self.pair.longest, epsilon))
+        plain = min(0.0, self._log_taking_part(), log_ceiling(self.pair.longest, epsilon))
         return min((self.tuples(best).log_bound(epsilon), best), (plain, None), key=lambda found: found[0])
 
     def log_ceiling(self, epsilon):
@@ -71,10 +71,16 @@ class Account(bounded_draws.Account):
 
     def upper_epsilon(self, delta):
         """epsilon at which delta is at most `delta`, an UpperBound without sampling."""
-        if self.pair.longest == 0:
-            return UpperBound(0.0, "Renyi", None)
+        if self.pair.longest == 0 or self._log_taking_part() <= math.log(delta):
+            return UpperBound(0.0, "one pattern alone", None)
         best = self.tuples(_SIZES[self._least(lambda draws: draws.epsilon_bound(delta))])
-        return UpperBound(max(0.0, best.epsilon_bound(delta)) * (1 + 1e-12), "Renyi", best.order)
+        found = max(0.0, best.epsilon_bound(delta)) * (1 + 1e-12)
+        plain = gaussian.epsilon(math.sqrt(self.pair.longest), delta) * (1 + 1e-9)
+        return UpperBound(found, "Renyi", best.order) if found <= plain else UpperBound(plain, "one pattern alone", None)
+
+    def _log_taking_part(self):
+        """log of an upper bound on the probability of taking part, which is one on delta."""
+        return math.log(self.pair.patterns.rates().sum()) + 1e-9
 
     # --- samplers ---------------------------------------------------------------------------------------------
 

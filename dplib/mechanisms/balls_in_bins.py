@@ -128,7 +128,7 @@ class BallsInBins:
         self, delta: float, direction: Direction = "both", method: Method = "auto", *, seed: int = 0,
         samples: int | None = None, failure_probability: float | None = None,
     ) -> Bracket | Estimate | Certificate:
-        """The smallest epsilon >= 0 at `delta` in (0, 1): a Bracket, an Estimate or a Certificate (see the class).
+        """The smallest epsilon >= 0 at `delta` in (0, 1), from 1e-290 on by the exact accountant: a Bracket, an Estimate or a Certificate (see the class).
 
         Arguments and errors as for `delta`. A certificate is the smallest of a few candidates at which
         delta - failure_probability was certified, each with fresh samples and its part of the failure probability. A

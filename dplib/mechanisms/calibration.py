@@ -58,7 +58,7 @@ def calibrate(
 
     For `BallsInBins` the method, and with it what is promised, is one of its own:
 
-        "exact"        the upper end of delta's bracket meets `delta`, and would not 1e-5 below; where there is one
+        "exact"        the upper end of delta's bracket meets `delta` (1e-290 to 1 - 1e-8), and would not 1e-5 below; where there is one
         "estimate"     the *estimated* delta is `delta`: the noise is good to about 0.1%, and no guarantee
         "certificate"  the noise, 0.1 to 1% larger, makes the run (epsilon, delta)-DP: delta - failure_probability is
                        certified with fresh samples, and what the search may get wrong is paid for with the

@@ -131,8 +131,8 @@ class MinSeparation:
     def poisson(self) -> MatrixMechanism:
         """A mechanism that is never more private: the same encoder and noise, with Poisson sampling at rate p.
 
-        Its `delta` and `epsilon` are upper bounds on those of this mechanism, by MMCC; method="renyi" was smaller wherever we
-        looked at more than one band. Why: a b-min-sep record is
+        Its `delta` and `epsilon` are upper bounds on those of this mechanism, by MMCC; method="renyi" is often
+        smaller with more than one band, and not where the noise is large or delta tiny (its orders end at 64). Why: a b-min-sep record is
         in a round only where its coin of that round shows heads, so that its rounds are a part of those of Poisson sampling with the same
         coins; every inner product of what two runs of coins move grows, as no entry of C^T C is below 0, and larger inner products
         dominate [M-K]. It loses what the pauses save: the rate is p, in place of p / (1 + (b - 1) p).

@@ -27,7 +27,7 @@ class SamplingRequest:
             self.samples = check.whole("samples", samples, at_least=least, at_most=balls_in_bins.MOST_SAMPLES)
         self.failure_probability = failure_probability
         if failure_probability is not None:
-            self.failure_probability = check.real("failure_probability", failure_probability, above=0, below=1)
+            self.failure_probability = check.real("failure_probability", failure_probability, at_least=1e-300, below=1)
             if method != "certificate":
                 raise ValueError(f"failure_probability goes with method='certificate' only; got method={method!r}")
 

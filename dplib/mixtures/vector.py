@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base import validate as check
+from .._base.log_space import log_sum_exp
 from .._base.validate import Direction
 from .pair import Mixture, _like
 
@@ -45,8 +46,8 @@ class VectorMixture:
     ) -> float | np.ndarray:
         """One-step delta by a tensor trapezoid rule, for modes in one or two dimensions.
 
-        An estimate from quadrature (no bound is claimed): the integrand has a kink,
-        so the error falls like 1 / nodes^2; at most about 5e-5 at 400 nodes an axis.
+        An estimate from quadrature (no bound is claimed): the integrand has a kink, so the error falls like 1 / nodes^2.
+        With 400 nodes an axis it is about 1e-4 for modes of norm 2 sigma, and grows with the norm: 1e-3 at 20 sigma.
         """
         epsilon, scalar = check.grid("epsilon", epsilon)
         check.direction(direction, both=False)
@@ -58,13 +59,10 @@ class VectorMixture:
         axes = [np.linspace(min(c.min(), 0) - 8, max(c.max(), 0) + 8, nodes) for c in modes.T]
         cell = math.prod(axis[1] - axis[0] for axis in axes)
         points = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
-        reference = np.exp(-(points**2).sum(axis=1) / 2) / (2 * math.pi) ** (dimension / 2)
-        ratio = np.zeros(len(points))
-        for mode, weight in zip(modes, self.probabilities):
-            ratio += weight * np.exp(points @ mode - mode @ mode / 2)
-        first, second = (ratio, 1.0) if direction == "remove" else (1.0, ratio)
-        values = [
-            cell * float(reference @ np.maximum(first - math.exp(min(e, 700.0)) * second, 0.0))
-            for e in epsilon.ravel()
-        ]
+        log_absent = -(points**2).sum(axis=1) / 2 - dimension / 2 * math.log(2 * math.pi)
+        with np.errstate(divide="ignore"):  # of weights that are 0
+            log_weights = np.log(self.probabilities) - (modes**2).sum(axis=1) / 2
+        log_present = log_absent + log_sum_exp(points @ modes.T + log_weights)
+        first, second = (log_present, log_absent) if direction == "remove" else (log_absent, log_present)
+        values = [cell * float((np.exp(first) * -np.expm1(np.minimum(second + e - first, 0.0))).sum()) for e in epsilon.ravel()]
         return _like(np.array(values).reshape(epsilon.shape), scalar)

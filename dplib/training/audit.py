@@ -111,7 +111,7 @@ def transcripts(
     ----------
     batches : a stream of `dplib.batching` with as many records as there are to be runs: record r is the one whose
         presence is hidden in run r. Its scheme must let records choose independently (Poisson, cyclic Poisson, b-min-sep,
-        balls in bins), so that the runs are independent.
+        balls in bins), so that the runs are independent; this is not checked.
     encoder : square encoder with at least as many columns as there are rounds. noise_multiplier : sigma, from 1e-15 to 1e15.
     seed : of the noise, a whole number at least 0; None for fresh entropy.
 

@@ -155,3 +155,10 @@ def test_the_smallest_shifts_do_not_underflow():
     for mu in (5e-324, 1e-300, 1e-280):
         assert gaussian.log_delta(mu, 0.0) == pytest.approx(math.log(mu) - 0.5 * math.log(2 * math.pi), abs=1e-12)
         assert gaussian.epsilon(mu, 1e-8) == 0.0
+
+
+@pytest.mark.parametrize("mu", [1e-150, 1e-154, 1e-300, 0.0])
+def test_where_there_is_no_shift_to_speak_of(mu):
+    for epsilon in (-1.0, -1e-3):
+        assert gaussian.delta(mu, epsilon) == pytest.approx(-math.expm1(epsilon), rel=1e-12)
+    assert gaussian.delta(mu, 1e-5) == 0

@@ -196,3 +196,10 @@ def test_quadrature_refuses_three_dimensions_but_the_reduction_does_not():
     assert space.reduced().sensitivities.tolist() == [0.0, 3.0]
     with pytest.raises(ValueError, match="modes"):
         space.hockey_stick(0.0)
+
+
+@pytest.mark.parametrize("norm, epsilon, close", [(2, 1.13, 2e-4), (20, 200.0, 2e-3), (38, 722.0, 2e-3)])
+def test_long_modes_by_the_closed_form(norm, epsilon, close):
+    pair = VectorMixture([[norm, 0.0]], [1.0], 1.0)
+    for direction in ("remove", "add"):
+        assert abs(pair.hockey_stick(epsilon, direction) - gaussian.delta(norm, epsilon)) < close

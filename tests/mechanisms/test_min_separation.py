@@ -20,6 +20,7 @@ from dplib import (
     MinSeparation,
     NoBracketError,
     PoissonDPSGD,
+    gaussian,
     matrices,
 )
 from dplib._base import random_blocks
@@ -372,3 +373,14 @@ def test_refusals_say_what_would_do():
     with pytest.raises(ValueError, match="encoder must have fewer bands.*got min_separation=1.*poisson"):
         wide.delta(1.0)
     assert 0 < wide.delta(1.0, method="renyi").upper < wide.poisson().delta(1.0).upper
+
+
+def test_epsilon_by_renyi_falls_to_nothing_with_the_noise():
+    """No order beyond 64 is tried: where the noise is large the longest pattern alone is the better bound, and then that of taking part."""
+    encoder, noises = matrices.optimal_counting(32, bands=4), (40.0, 300.0, 1000.0)
+    found = [MinSeparation(encoder, noise, 0.2, 4).epsilon(1e-5, method="renyi").upper for noise in noises]
+    alone = [gaussian.epsilon(math.sqrt(8) * float(encoder.column_norms().max()) / noise, 1e-5) for noise in noises]
+    assert found[0] < alone[0] and found[1:] == pytest.approx(alone[1:], rel=1e-6)
+    assert MinSeparation(encoder, 4.0, 1e-8, 4).epsilon(1e-5, method="renyi").upper == 0
+    run = dplib.calibrate(MinSeparation(encoder, 4.0, 0.2, 4), epsilon=0.01, delta=1e-5)
+    assert run.epsilon(1e-5, method="renyi").upper <= 0.01
