@@ -103,7 +103,7 @@ class BallsInBins:
         seed : of the draws, a whole number at least 0; the same seed gives the same answer.
         samples : lines of an estimate (None: until its standard error is 1%, or 65,536; its `method` says where they
             were too few), or tuples of a certificate (None: 2^17).
-        failure_probability : of a certificate, in (0, 1). None: 1e-9, or a tenth of delta where that is less. The
+        failure_probability : of a certificate, from 1e-300 to below 1. None: 1e-9, or a tenth of delta where that is less. The
             certificate proves one claim, "delta is at most ...", if the claim was fixed before the draws [N-2.1].
 
         Raises ValueError or TypeError on bad input, also where method="exact" has no exact accountant, or where

@@ -48,8 +48,8 @@ class MinSeparation:
 
         "estimate"     an Estimate by importance sampling: not a guarantee
         "certificate"  a Certificate: an upper bound that fails with a stated probability [A-15]
-        "renyi"        an UpperBound without sampling, from the Rényi divergence of a whole order: bounded round by
-                       round, not computed; in both directions
+        "renyi"        an UpperBound without sampling, from the Rényi divergence of a whole order, up to 64: bounded
+                       round by round, not computed; or from the longest pattern alone. In both directions
         "auto"         the estimate
 
     Nothing exact is offered (for C = I and b = 1 `PoissonDPSGD` is, for p = 1 `BallsInBins`). `poisson()` is an upper bound by MMCC,
@@ -97,7 +97,7 @@ class MinSeparation:
         samples : of an estimate (None: until its standard error is 1%, or 65,536, fewer beyond 512 rounds; its `method` says
             where they were too few, and beyond 3% the upper end is that of bounded draws), or of a certificate (None: 2^16).
         seed : of the draws, a whole number at least 0; the same seed gives the same answer.
-        failure_probability : of a certificate, in (0, 1). None: 1e-9, or a tenth of delta where that is less. The
+        failure_probability : of a certificate, from 1e-300 to below 1. None: 1e-9, or a tenth of delta where that is less. The
             certificate proves one claim, "delta is at most ...", if the claim was fixed before the draws [N-2.1].
 
         Raises ValueError or TypeError on bad input, also where the samples are too few for a certificate.

@@ -92,7 +92,7 @@ class RandomAllocation:
         method : "auto", "exact", "bound", "estimate" or "certificate".
         samples : draws of an estimate (None: until its standard error is 1%, or 65,536, fewer beyond 512 rounds; its `method`
             says where they were too few) or of a certificate (None: 2^16). seed : of the draws, a whole number at least 0; the same seed gives the same answer.
-        failure_probability : of a certificate, in (0, 1). None: 1e-9, or a tenth of delta where that is less. One claim, fixed before
+        failure_probability : of a certificate, from 1e-300 to below 1. None: 1e-9, or a tenth of delta where that is less. One claim, fixed before
             the draws, is proved [N-2.1].
 
         Raises ValueError or TypeError on bad input, where method="exact" has no exact accountant, or where samples are too few for
