@@ -85,10 +85,6 @@ NUMBERS = [
     ),
     (r"batch is doubled, .*?\$\\varepsilon=([\d.]+)\$, more than twice", doubled_batch),
     (r"together they have \$\\varepsilon=([\d.]+)\$", two_phases),
-    (
-        r"the same size cost \$([\d.]+)\$",
-        lambda: dplib.FixedBatchDPSGD(noise_multiplier=1.0, batch_size=500, dataset_size=50_000, steps=2000).epsilon(1e-6).upper,
-    ),
 ]
 
 

@@ -52,7 +52,7 @@ def test_a_run_tells_killed_from_survived(tmp_path):
     code = (
         "import sys; sys.path.insert(0, 'tests/mutants'); import mutation; source = mutation.source_of('balls_in_bins/confidence_bounds')\n"
         "tests = ['test_properties_bins.py::test_confidence_bounds']\n"
-        "bad = source.replace('needed = (math.log(1 / failure_probability) +', 'needed = 0 * (1 +')\n"
+        "bad = source.replace('needed = (-math.log(failure_probability) +', 'needed = 0 * (1 +')\n"
         "print(mutation.run_mutant('balls_in_bins/confidence_bounds', bad, tests)[0], mutation.run_mutant('balls_in_bins/confidence_bounds', source, tests)[0])\n"
         "source, tests = mutation.source_of('lessons/studies'), ['test_studies.py::test_tables_and_columns']  # a package\n"
         "bad = source.replace('return json.loads(', 'return dict.fromkeys(')\n"
