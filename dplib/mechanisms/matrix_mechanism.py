@@ -34,7 +34,7 @@ class MatrixMechanism:
     adding, removing or zeroing out one record. The result's `method` names the bound. With "best" there is
     an answer at any noise and rate, never above P[N > m] + w H of one Gaussian, for any m [M-few]; less sampling
     never costs more [M-p]; and epsilon(delta(epsilon).upper) is at most epsilon (1 + 1e-6). For encoders with few bands
-    `MinSeparation` with min_separation=1 and method="renyi" bounds the same mechanism [A-28], sometimes by less than half.
+    `MinSeparation` with min_separation=1 and method="renyi" bounds the same mechanism [A-28], sometimes with less than half the epsilon.
     "published" is the conservative mode: of this book's bounds it uses neither [A-11] to [A-13] nor [M-few], [M-once]. On its
     path are still [C-9m] (direction "both"), [A-10] (not with `round_entries_to`, which rounds entries as the source
     does), repairs of the source, and the composition of the rows: one lattice, the accountants, or convexity. Chapter 12 (where the bound loses) says more.
