@@ -258,6 +258,8 @@
   // ------------------------------------------------------------------ the decision
 
   const refused = (why) => ({ name: "nothing proved", refused: why });
+  /** What is left when the rounds of a record are told: a record that pauses may be in more of them than E. */
+  const roundsTold = (scheme) => (scheme === "pauses" ? "pauses told" : "no amplification");
 
   /** scheme, unit, relation, released -> the ending, by the name that the chapter's list gives it. */
   function decide({ scheme, unit, relation, released, unknown }) {
@@ -266,7 +268,7 @@
       return refused(`Nothing is proved here for a record that is added to shuffled batches or taken out of them, since all others move${UNMOVED}.`);
     }
     if (released === "sums") return decideCorrelated({ scheme, group, swap, unknown });
-    const alone = !group && !swap, open = `${scheme === "pauses" ? "pauses told" : "no amplification"}${swap ? ", swap" : many}`;
+    const alone = !group && !swap, open = `${roundsTold(scheme)}${swap ? ", swap" : many}`;
     if (scheme === "known" || (["allocation", "pauses"].includes(scheme) && !alone)) return told({ name: open, directions: scheme === "known" && !swap });
     if (scheme === "bins") {
       const bound = told({ name: swap ? "bins told, swap" : group ? "bins told, group" : "bins", kind: "upper bound: the one for known batches" });
@@ -298,7 +300,7 @@
     if (unknown === "steps") return refused("An encoder belongs to one number of steps, so there is no largest T to look for. Choose to find ε or σ with the encoder of the T that you plan.");
     if (scheme === "poisson") return { name: "MMCC", ...correlated(matrixMechanism, "import dplib\n", "upper bound", PROOFS.mmcc) };
     const many = swap ? ", swap" : group ? ", group" : "";
-    if (scheme !== "bins" && (many || scheme !== "pauses")) return { name: `${scheme === "pauses" ? "pauses told" : "no amplification"}${many}`, ...correlated(gaussianOf(anew), WITH_SENSITIVITY, "upper bound: batches told", PROOFS.told) };
+    if (scheme !== "bins" && (many || scheme !== "pauses")) return { name: `${roundsTold(scheme)}${many}`, ...correlated(gaussianOf(anew), WITH_SENSITIVITY, "upper bound: batches told", PROOFS.told) };
     if (scheme === "pauses") return { name: "pauses, correlated", ...correlated(pausedCorrelated, "import dplib\n", "upper bound", PROOFS.pauses) };
     if (many) return { name: `bins told${many}`, ...correlated(gaussianOf(kept), WITH_SENSITIVITY, "upper bound: batches told", PROOFS.told) };
     return { name: "bins, correlated", ...correlated(certified, "import dplib\n", "certificate: an upper bound that is wrong with a stated small probability", PROOFS.bins) };
