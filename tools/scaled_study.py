@@ -16,14 +16,14 @@ HEADLINE = {"epochs": 16, "batches_per_epoch": 128}
 BANDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128)  # that Poisson sampling may choose from
 POWERS = (0.1, 0.15, 0.2, 0.25)  # of the squared columns of A T^-1, for scales of rows
 PIECES = 32  # of the rounds, in which scales of rows are constant under Poisson sampling
-PLAIN = {"epochs": 8, "batches_per_epoch": 8, "bands": 8}  # plain Poisson sampling, by MMCC; one band is better by its bound
+PLAIN = {"epochs": 8, "batches_per_epoch": 8, "bands": 8}  # plain Poisson sampling; one band is better by its bound
 PLAIN_EPSILONS, PLAIN_BANDS, PLAIN_POWERS = (1.0, 4.0, 16.0), (1, 2, 4, 8), (0.1, 0.2, 0.3)
 SMALL = {"epochs": 8, "batches_per_epoch": 4, "epsilon": 1.0}  # the optimum without structure
 LINES, DENSE_STEPS = 2048, 300
 
 ABOUT = (
     "Root mean square error of prefix sums of encoders with and without scales of rows, or of rows and columns, at "
-    "(epsilon, delta). kind: estimate, or an upper bound: exact, certified (an upper end or a certificate), bound (MMCC). "
+    "(epsilon, delta). kind: estimate, or an upper bound: exact, certified (an upper end or a certificate), bound (MMCC or Renyi). "
     "Two errors compare under the same kind. Directions: the larger of add and remove. seconds: of one processor core."
 )
 SETTINGS = {
@@ -162,7 +162,7 @@ def _poisson(setting):
 
 
 def _plain(setting):
-    """Plain Poisson sampling, every round open to every record: what MMCC's bound asks for, with the best and a given number of bands."""
+    """Plain Poisson sampling, every round open to every record: what the least bound asks for, with the best and a given number of bands."""
     b, epsilon, n = setting["batches_per_epoch"], setting["epsilon"], setting["epochs"] * setting["batches_per_epoch"]
 
     def bound(encoder, scales, **more):

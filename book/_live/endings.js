@@ -15,7 +15,7 @@
     last: ["chapter 6", "06_last_iterate.html"],
     swap: ["this chapter: a swap is a removal and an addition", "#a-swap-is-a-removal-and-an-addition"],
     told: ["chapter 10: privacy is the length of a column", "10_matrix_mechanism.html#privacy-is-the-length-of-a-column"],
-    mmcc: ["chapter 12", "12_mmcc.html"],
+    mmcc: ["chapter 12, which names the bounds", "12_mmcc.html"],
     bins: ["chapters 14 and 15", "14_balls_in_bins.html"],
     twoSided: ["mixtures on both sides, A-22", "../book/accountants.html#mixtures-on-both-sides"],
     displacing: ["this chapter: a swap is a removal and an addition; the smaller number: A-23", "#a-swap-is-a-removal-and-an-addition"],

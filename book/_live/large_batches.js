@@ -9,7 +9,7 @@
 
   /** sigma(q, T) / q, an upper bound to 1e-5; null where no bracket closes, or no noise is needed. */
   function effectiveNoise(q, steps, epsilon, delta) {
-    if (q <= delta) return null;
+    if (-Math.expm1(steps * Math.log1p(-q)) <= delta) return null;  // the record hardly ever takes part
     const make = (sigma) => new PoissonDPSGD({ noiseMultiplier: sigma, samplingProbability: q, steps, patience: 5 });
     try {
       return calibrate(make, epsilon, delta, TOLERANCE) / q;

@@ -27,7 +27,7 @@
     },
     shuffling: {
       name: "shuffling",
-      says: "Once an epoch the records are shuffled and cut into b batches. Every record takes part once an epoch, and the batches of an epoch know of each other: accounting it as Poisson claims too little.",
+      says: "Once an epoch the records are shuffled and cut into b batches. Every record takes part once an epoch, and the batches of an epoch know of each other: accounting it as Poisson can claim too little.",
       draw: (n, b, E, next) => epochs(E, () => cut(shuffled(n, next), b)),
     },
     roundRobin: {

@@ -169,8 +169,8 @@ class Account:
             joined = tuple(np.concatenate(part)[:wanted] for part in zip(*blocks))
             if wanted == most or (error := error_of(joined)) <= ERROR:
                 return joined
-            growth = min(max(1.1 * (error / ERROR) ** 2, 1.0), _GROWTH)
-            wanted = min(most, block * math.ceil((len(blocks) + 1e-9) * growth))
+            growth = min(1.1 * (error / ERROR) ** 2, _GROWTH)
+            wanted = min(most, block * max(len(blocks) + 1, math.ceil(len(blocks) * growth)))
 
     def _named(self, samples, error, wanted=ERROR, place=""):
         if error == math.inf:

@@ -92,7 +92,7 @@ def chernoff_hoeffding(mean, samples, failure_probability):
 
     mean : their average. It needs nothing else, and cannot use a small variance.
     """
-    excess = lambda p: relative_entropy(mean, p) - -math.log(failure_probability) / samples
+    excess = lambda p: relative_entropy(mean, p) + math.log(failure_probability) / samples
     if mean == 1 or excess(1 - 2.0**-53) <= 0:
         return 1.0
     # The allowance is far above what the root may be off.

@@ -27,6 +27,7 @@ from .._base.log_space import log_sum_exp
 from .pattern_pair import Pair
 
 _MARGIN = 1e-12  # by which a value function is raised in every round
+_STEPS = 40  # binary digits to which inner products and slopes are rounded up
 
 
 @dataclass(frozen=True)
@@ -47,32 +48,40 @@ class Values:
 
 
 def values(pair: Pair, size: int) -> Values:
-    """The least value functions for tuples of `size` patterns. Time: O(T w size^2)."""
-    patterns, band = pair.patterns, pair.band
-    rounds, b, width = patterns.rounds, patterns.b, len(band.gram)
+    """The least value functions for tuples of `size` patterns.
+
+    Time: O(T w size^2); where many rounds in turn have the same inner products, as with Toeplitz encoders, O(w) rounds are worked on.
+    """
+    patterns = pair.patterns
+    unit = 2.0 ** (math.frexp(float(pair.band.squares.max()))[1] - _STEPS)
+    gram = _raised(pair.band.gram, unit)
+    rounds, b, width = patterns.rounds, patterns.b, len(gram)
     near, reach = min(b, width), max(b, width)
     numbers = np.arange(size + 1)
     logs = log_binomials(size, patterns.p)
     pairs = numbers * (numbers - 1) / 2
     reversed_logs = logs[::-1]  # row M: k - M eligible
-    pushes = _Pushes(pair, size)
+    pushes = _Pushes(gram, _raised(pair.own, unit), pair.overlap, b, size)
     gains, steps, slopes = np.empty(rounds), np.empty(rounds), np.zeros((rounds, width))
     ahead = np.zeros(reach + 1)  # g_{i+1,l} at l = 1 .. reach - 1; ahead[reach] = 0
-    seen = None
-    for i in range(rounds - 1, -1, -1):
+    news = np.append(0, 1 + np.flatnonzero(np.any(gram[:, 1:] != gram[:, :-1], axis=0)))  # rounds unlike the one before
+    i = rounds - 1
+    while i >= 0:
         gains[i] = ahead[1]
-        here = band.gram[:, i].tobytes(), gains[i]
-        if here != seen:
-            seen = here
-            base = reversed_logs + pairs * band.gram[0, i] + numbers * gains[i]
-            towards = pushes.near[:, i, None] * numbers  # (near, k + 1): lag 0 stands for a round that pauses without a push
-            step, slope, rise = _least(base, numbers, towards, size * pushes.most[i])
-            far = rise * pushes.far[:, i]
-        steps[i], slopes[i, :near], slopes[i, near:] = step, slope, far
+        base = reversed_logs + pairs * gram[0, i] + numbers * gains[i]
+        towards = pushes.near[:, i, None] * numbers  # (near, k + 1): lag 0 stands for a round that pauses without a push
+        steps[i], slope, rise = _least(base, numbers, towards, size * pushes.most[i])
+        slopes[i, :near], slopes[i, near:] = _raised(slope, unit), _raised(rise * pushes.far[:, i], unit)
+        before = ahead.copy()
         ahead[1:reach] = ahead[2 : reach + 1]
-        ahead[near:b] += slope[0]
-        ahead[1:near] += slope[1:]
-        ahead[b:width] += far
+        ahead[near:b] += slopes[i, 0]
+        ahead[1:near] += slopes[i, 1:near]
+        ahead[b:width] += slopes[i, near:]
+        if np.array_equal(ahead, before):  # the rounds before this one that are like it have its values
+            alike = slice(news[np.searchsorted(news, i, side="right") - 1], i)
+            gains[alike], steps[alike], slopes[alike] = gains[i], steps[i], slopes[i]
+            i = alike.start
+        i -= 1
     with np.errstate(divide="ignore"):
         first = np.log(patterns.waits)
     if patterns.warm:
@@ -90,16 +99,15 @@ class _Pushes:
     over the far rounds of one pattern, at most.
     """
 
-    def __init__(self, pair, size):
-        b, gram = pair.patterns.b, pair.band.gram
+    def __init__(self, gram, own, overlap, b, size):
         self.near = gram[:b].copy()
         self.near[0] = 0.0
-        largest = float(pair.own.max())
+        largest = float(own.max())
         chord = -math.expm1(-largest) / largest if largest > 0 else 1.0
         kept = 1 - chord * (1 - 1e-12) / size if size > 1 else 0.0  # a single pattern does not push itself
-        self.far, self.most = kept * gram[b:], kept * pair.own[-1]
-        if pair.overlap:
-            self.near[1:] += (1 - kept) * pair.own[1:b]
+        self.far, self.most = kept * gram[b:], kept * own[-1]
+        if overlap:
+            self.near[1:] += (1 - kept) * own[1:b]
 
 
 def _least(base, numbers, near, far):
@@ -118,6 +126,11 @@ def _least(base, numbers, near, far):
 
 
 # --- helpers -----------------------------------------------------------------------------------------------
+
+
+def _raised(x, unit):
+    """x rounded up: with few digits the recurrence comes to a stand, where rounding would let it tremble."""
+    return np.ceil(x / unit) * unit
 
 
 def log_coins(size, p):

@@ -84,7 +84,8 @@ def calibrate(
     if hasattr(mechanism, "_calibrated"):
         return mechanism._calibrated(epsilon, delta, direction, method, **options)
     bound = getattr(mechanism, "_bound", None)
-    check.choice("method", method, METHODS if bound is None else tuple(dict.fromkeys(("auto", bound or "auto"))))
+    methods = METHODS if bound is None else ("auto", bound) if bound else ("auto",)
+    check.choice("method", method, methods)
     for name, value in options.items():
         if value != (0 if name == "seed" else None):
             raise ValueError(f"{name} must be left out for a mechanism that needs no sampling; got {value!r}")

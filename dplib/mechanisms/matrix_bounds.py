@@ -3,8 +3,8 @@
 A candidate is a tail bound with a share of delta for its bad event: delta_1 = share * delta, and the rows get the
 rest. Epsilon at a delta takes one composition for each candidate. Delta at an epsilon is the smallest delta
 whose epsilon is that one, found by a search over delta_1; so both questions have the same candidates, and
-epsilon(delta(epsilon)) is epsilon again, to 1e-6. Beside them stand the bounds that only count
-participations [M-few], [M-once], which need neither.
+epsilon(delta(epsilon)) is epsilon again, to 1e-6. Beside them stand two that need neither, of all rounds at once: "few", which
+only counts participations [M-few], [M-once], and "renyi", moments of the whole mixture bounded round by round [A-28].
 
 Budget: for each candidate one composition for an epsilon, and about five for a delta; up to `_FINER` times as many in
 the add direction at a large epsilon.
@@ -13,8 +13,10 @@ the add direction at a large epsilon.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 from .. import conditional
+from ..balls_in_bins import pattern_account, pattern_law
 from ..conditional import compose
 from ..conditional.few import Few
 from ..results import NoBracketError, UpperBound
@@ -23,8 +25,8 @@ from .search import smallest
 # Shares of delta for the bad event: the published half, and those from which "best" chooses.
 _PUBLISHED_SHARE = 0.5
 _FIRST_SHARE, _SMALLER_SHARE, _LARGER_SHARE = 0.1, 0.03, 0.2
-_LARGE_EPSILON = 0.15  # above it a larger share is tried, below it a smaller one
-_CLOSE = 1.3  # how far above the smallest bound a tail bound may be that another share could help
+_LARGE_EPSILON = 0.15  # above it a larger share is tried, below it a smaller one, near it both
+_CLOSE = 1.3  # what another share could gain, at most: how far above the smallest bound a tail bound is given up
 # What truncation and rounding may take of delta - delta_1.
 _MARGIN = 1e-5
 _LESS = 0.5  # of its slack an attempt must leave, or the next one would not help either
@@ -36,7 +38,8 @@ _TINY = 1e-100  # a delta below it is not searched further
 _LARGEST_DELTA = 1 - 1e-9  # where a search begins that knows nothing
 _CHOICES = 3  # of a candidate, each at the delta of the one before
 _ENOUGH, _REACH = 1e-3, 30.0  # of log delta, above its least; the longest step of a search
-FEW = "few"
+FEW, RENYI = WHOLE = ("few", "renyi")
+_MOST_WORK = 2**28  # rounds times bands^2, up to which "best" tries "renyi": about a second
 
 
 class Bounds:
@@ -50,7 +53,7 @@ class Bounds:
         if m.tail_bound == "best":
             tails = conditional.candidates(m.encoder, m.min_separation)
             # The published one last: it hardly ever wins, and stops early next to one that does.
-            self.names = [FEW, *sorted(tails, key=lambda name: name == "published")]
+            self.names = [*WHOLE[: 2 if _is_quick(m) else 1], *sorted(tails, key=lambda name: name == "published")]
         self.tails = Tails(mechanism, direction)
 
     def epsilon(self, delta):
@@ -58,8 +61,8 @@ class Bounds:
         found, reasons = [], {}
         for name in self.names:
             try:
-                if name == FEW:
-                    found.append((UpperBound(*self.few.epsilon(delta, self.direction)), FEW, None))
+                if name in WHOLE:
+                    found.append((self._of_all_rounds(name, "epsilon", delta), name, None))
                 elif (bound := self.tails.epsilon(name, self._share(name), delta, _least(found))) is not None:
                     found.append((bound, name, self._share(name)))
             except NoBracketError as error:
@@ -70,8 +73,7 @@ class Bounds:
         if not found:
             raise _no_bound(reasons)
         best = min(found, key=_upper_end)
-        if (second := self._second(found, best)) is not None:
-            name, share = second
+        for name, share in self._others(found, best):
             try:
                 if (bound := self.tails.epsilon(name, share, delta, best[0].upper)) is not None:
                     best = min(best, (bound, name, share), key=_upper_end)
@@ -79,15 +81,30 @@ class Bounds:
                 pass
         return best
 
-    def _second(self, found, best):
-        """(tail bound, share) of one more candidate, or None. found : of epsilons."""
-        tails = [candidate for candidate in found if candidate[1] not in (FEW, "published")]
+    def _others(self, found, best):
+        """(tail bound, share) of further candidates. found : of epsilons."""
+        tails = [candidate for candidate in found if candidate[1] not in (*WHOLE, "published")]
         if self.mechanism.tail_share is not None or not tails or best[0].upper == 0 or best[1] == "published":
-            return None
+            return []
         bound, name, _ = min(tails, key=_upper_end)
         if "no tail" in bound.method or bound.upper > _CLOSE * best[0].upper:
-            return None
-        return name, _LARGER_SHARE if bound.upper > _LARGE_EPSILON else _SMALLER_SHARE
+            return []
+        sides = bound.upper * _CLOSE > _LARGE_EPSILON, bound.upper < _CLOSE * _LARGE_EPSILON
+        return [(name, share) for side, share in zip(sides, (_LARGER_SHARE, _SMALLER_SHARE)) if side]
+
+    def _of_all_rounds(self, name, question, target):
+        """The UpperBound of "few" or "renyi" on "delta" or "epsilon"."""
+        if name == FEW:
+            return UpperBound(*getattr(self.few, question)(target, self.direction))
+        return getattr(self._renyi, f"upper_{question}")(target)
+
+    @cached_property
+    def _renyi(self):
+        m = self.mechanism
+        columns = pattern_law.columns_of(m.encoder, 1)
+        return pattern_account.Account(
+            pattern_account.dominating_pair(columns, m.noise_multiplier, m.sampling_probability), self.direction
+        )
 
     def _share(self, name):
         return self.mechanism.tail_share or (_PUBLISHED_SHARE if name == "published" else _FIRST_SHARE)
@@ -95,23 +112,24 @@ class Bounds:
     def delta(self, epsilon):
         """The UpperBound of the smallest delta: that of the candidate whose epsilon there is the smallest."""
         best = UpperBound(1.0, "no bound below one")
-        if FEW in self.names:
+        whole = [name for name in self.names if name in WHOLE]
+        for name in whole:
             try:
-                best = UpperBound(*self.few.delta(epsilon, self.direction))
+                best = min(best, self._of_all_rounds(name, "delta", epsilon), key=lambda found: found.upper)
             except NoBracketError:
                 pass
-        if self.names == [FEW]:
+        if whole == self.names:
             return best
         for _ in range(_CHOICES):
             if best.upper < _TINY:
                 break
             try:
                 found, name, share = self.epsilon(min(best.upper, _LARGEST_DELTA))
-                if name == FEW or found.upper > epsilon * (1 - 1e-9) > 0:
+                if name in WHOLE or found.upper > epsilon * (1 - 1e-9) > 0:
                     break
                 other = self.tails.delta(name, share, epsilon, min(best.upper, _LARGEST_DELTA))
             except NoBracketError:
-                if self.names[0] != FEW and best.upper == 1:
+                if not whole and best.upper == 1:
                     raise
                 break
             if other.upper > best.upper * (1 - _ENOUGH):
@@ -208,6 +226,13 @@ class Tails:
             sums.append((rows, compose.composed(rows.pairs, self.direction, left, len(groups))))
         self._last[key] = delta_1, sums
         return sums
+
+
+def _is_quick(mechanism):
+    """Whether "renyi" applies, and answers within a second or so."""
+    rounds = mechanism.encoder.columns
+    width = min(rounds, getattr(mechanism.encoder, "bands", rounds))
+    return mechanism.min_separation == 1 and rounds <= pattern_law.MOST_ROUNDS and rounds * width**2 <= _MOST_WORK
 
 
 def _left(sums, delta):

@@ -1,4 +1,4 @@
-"""The matrix mechanism under Poisson sampling, by MMCC [M-4.3], or by counting participations [M-few]."""
+"""The matrix mechanism under Poisson sampling: by MMCC [M-4.3], Rényi divergences [A-28], or counting participations [M-few]."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .._base import validate as check
 from .._base.validate import Direction
 from ..matrices import Encoder
 from ..results import UpperBound, _says_adjacency
-from .matrix_bounds import FEW, Bounds
+from .matrix_bounds import RENYI, WHOLE, Bounds
 
 
 @dataclass(frozen=True)
 class MatrixMechanism:
-    """A matrix mechanism under Poisson sampling, by MMCC: releases C x + z [M-0].
+    """A matrix mechanism under Poisson sampling: releases C x + z [M-0].
 
     Parameters
     ----------
@@ -24,8 +24,9 @@ class MatrixMechanism:
     min_separation : b >= 1, for cyclic Poisson sampling [M-D]. With b > 1 the records are split at random into b groups; group i
         may take part in the rounds i, i + b, i + 2 b, ..., in each with probability b p (at most 1). `MinSeparation` is
         the other scheme of this kind: every record pauses after each of its own rounds.
-    tail_bound : "best" (the smallest of all), "published" [M-Alg2], "joint" [A-11], "aggregated" [A-12],
-        "pooled" [A-13], or "few": no tail bound, participations counted [M-few], [M-once].
+    tail_bound : "best" (the smallest of all), or one of MMCC: "published" [M-Alg2], "joint" [A-11], "aggregated" [A-12],
+        "pooled" [A-13]; or without a tail bound: "few", participations counted [M-few], [M-once], or, for min_separation 1 and
+        up to 65,536 rounds, "renyi": the Rényi divergence of a whole order up to 64, bounded round by round [A-28].
     tail_share : share of delta that pays for the bad event, in (0, 1). None: one half for "published", as in the
         source, else the better of two.
     round_entries_to : round entries up to multiples of this, as the source does; None: no such loss.
@@ -33,12 +34,11 @@ class MatrixMechanism:
     Guarantee: an upper bound on epsilon and delta in each direction, for adaptive inputs [M-4.3], for
     adding, removing or zeroing out one record. The result's `method` names the bound. With "best" there is
     an answer at any noise and rate, never above P[N > m] + w H of one Gaussian, for any m [M-few]; less sampling
-    never costs more [M-p]; and epsilon(delta(epsilon).upper) is at most epsilon (1 + 1e-6). For encoders with few bands
-    `MinSeparation` with min_separation=1 and method="renyi" bounds the same mechanism [A-28], sometimes with less than half the epsilon.
-    "published" is the conservative mode: of this book's bounds it uses neither [A-11] to [A-13] nor [M-few], [M-once]. On its
-    path are still [C-9m] (direction "both"), [A-10] (not with `round_entries_to`, which rounds entries as the source
+    never costs more [M-p]; and epsilon(delta(epsilon).upper) is at most epsilon (1 + 1e-6) for delta above 1e-12. For encoders with
+    few bands "renyi" is mostly the smallest, often by half or more; "best" leaves it out where rounds times bands^2 exceed 2^28.
+    "published" is the conservative mode: of this book's bounds it uses neither [A-11] to [A-13] nor [A-28], [M-few], [M-once]. On its path are still [C-9m] (direction "both"), [A-10] (not with `round_entries_to`, which rounds entries as the source
     does), repairs of the source, and the composition of the rows: one lattice, the accountants, or convexity. Chapter 12 (where the bound loses) says more.
-    The others use that, and "joint" [A-11], "aggregated" [A-12], "pooled" [A-13], "best" all; "few" only [M-few], [M-once].
+    The others use that, and "joint" [A-11], "aggregated" [A-12], "pooled" [A-13], "best" all; "few" only [M-few], [M-once], "renyi" only [A-28].
     Raises ValueError or TypeError on anything else, NoBracketError where a tail bound by itself is void.
     Cost: a budget of compositions, at most 4 for `epsilon` and about 20 for `delta`: up to 64 rounds mostly under
     0.1 s, at most about 2 s at any noise and rate. Toeplitz encoders and trees with 131,072 rounds take seconds;
@@ -66,7 +66,9 @@ class MatrixMechanism:
         conditional.check_setting(
             self.encoder, self.noise_multiplier, self.sampling_probability, self.min_separation
         )
-        check.choice("tail_bound", self.tail_bound, (*conditional.TAIL_BOUNDS, FEW))
+        check.choice("tail_bound", self.tail_bound, (*conditional.TAIL_BOUNDS, *WHOLE))
+        if self.tail_bound == RENYI and self.min_separation != 1:
+            raise ValueError(f"min_separation must be 1 for tail_bound='renyi'; got {self.min_separation!r}")
         if self.tail_share is not None:
             check.real("tail_share", self.tail_share, above=0, below=1)
         if self.round_entries_to is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,17 +10,14 @@ import numpy as np
 from .._base import validate as check
 from .._base.validate import Direction
 from ..balls_in_bins import pattern_account, pattern_law
-from ..balls_in_bins.pattern_pair import Pair
 from ..matrices import Encoder
-from ..results import Certificate, Estimate, NoBracketError, UpperBound, _says_adjacency
+from ..results import Certificate, Estimate, UpperBound, _says_adjacency
 from .matrix_mechanism import MatrixMechanism
 from .sampling_request import SamplingRequest
 
 Method = Literal["auto", "estimate", "certificate", "renyi"]
 
 METHODS = ("auto", "estimate", "certificate", "renyi")
-# Norm of what one record can move, in units of the noise: beyond it privacy losses are in the thousands.
-_HOPELESS = 100.0
 
 
 @dataclass(frozen=True)
@@ -52,8 +48,8 @@ class MinSeparation:
                        round by round, not computed; or from the longest pattern alone. In both directions
         "auto"         the estimate
 
-    Nothing exact is offered (for C = I and b = 1 `PoissonDPSGD` is, for p = 1 `BallsInBins`). `poisson()` is an upper bound by MMCC,
-    which is often several times the certified epsilon, for b = 1 as well.
+    Nothing exact is offered (for C = I and b = 1 `PoissonDPSGD` is, for p = 1 `BallsInBins`). `poisson()` gives upper
+    bounds as if nobody paused; for b = 1 that is the "renyi" of this class, or MMCC where that is smaller.
     Raises ValueError or TypeError on bad input, NoBracketError at noise too small for any guarantee; ValueError for samples where a
     record's rounds overlap in too many ways: with w > b bands the histories of w rounds, 69 for b = 4 and w = 16, times the
     number of rounds may be at most 2^18. Cost: proportional to rounds, samples and, beyond b bands, the tuple's size and those
@@ -131,8 +127,8 @@ class MinSeparation:
     def poisson(self) -> MatrixMechanism:
         """A mechanism that is never more private: the same encoder and noise, with Poisson sampling at rate p.
 
-        Its `delta` and `epsilon` are upper bounds on those of this mechanism, by MMCC; method="renyi" is often
-        smaller with more than one band, and not where the noise is large or delta tiny (its orders end at 64). Why: a b-min-sep record is
+        Its `delta` and `epsilon` are upper bounds on those of this mechanism; method="renyi" is mostly
+        smaller, and not where the noise is large or delta tiny (its orders end at 64). Why: a b-min-sep record is
         in a round only where its coin of that round shows heads, so that its rounds are a part of those of Poisson sampling with the same
         coins; every inner product of what two runs of coins move grows, as no entry of C^T C is below 0, and larger inner products
         dominate [M-K]. It loses what the pauses save: the rate is p, in place of p / (1 + (b - 1) p).
@@ -140,15 +136,9 @@ class MinSeparation:
         return MatrixMechanism(self.encoder, self.noise_multiplier, self.sampling_probability)
 
     def _account(self, side, sampled):
-        patterns = pattern_law.Patterns(
-            self.encoder.columns, float(self.sampling_probability), int(self.min_separation), bool(self.warm_start)
+        pair = pattern_account.dominating_pair(
+            self._columns, self.noise_multiplier, self.sampling_probability, self.min_separation, self.warm_start
         )
-        pair = Pair(patterns, pattern_law.band(self._columns, self.noise_multiplier))
-        if math.sqrt(pair.longest) > _HOPELESS:
-            raise NoBracketError(
-                f"noise_multiplier = {self.noise_multiplier!r} is too small for any guarantee: what a record can move has "
-                f"the norm {math.sqrt(pair.longest):.3g} in units of the noise"
-            )
         if sampled:
             pair.check_histories()
         return pattern_account.Account(pair, side)

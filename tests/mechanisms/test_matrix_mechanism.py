@@ -11,6 +11,7 @@ from oracle_cases import load
 
 from dplib import (
     MatrixMechanism,
+    MinSeparation,
     PoissonDPSGD,
     accounting,
     calibrate,
@@ -79,14 +80,14 @@ def random_encoder(rng, number):
 
 @pytest.mark.parametrize("number", [*range(6), *map(slow, range(6, 12))])
 def test_large_delta_end_to_end(number):
-    """[M-4.3, A-11, A-12, A-13] At delta = .1 to .001 the true delta at the bound's epsilon is at most delta."""
+    """[M-4.3, A-11, A-12, A-13, A-28] At delta = .1 to .001 the true delta at the bound's epsilon is at most delta."""
     rng = np.random.default_rng(100 + number)
     encoder = random_encoder(rng, number)
     norm, p, delta = float(encoder.column_norms().max()), rng.uniform(0.05, 0.5), 10 ** -rng.uniform(1, 3)
     sigma = norm * rng.uniform(0.8, 4)
     exact = truth.all_modes(encoder, sigma, p, samples=1024)
     direction = ("remove", "add")[number // 3 % 2]
-    for tail_bound in conditional.candidates(encoder, 1):
+    for tail_bound in (*conditional.candidates(encoder, 1), "renyi"):
         run = MatrixMechanism(encoder, sigma, p, tail_bound=tail_bound, tail_share=0.1)
         try:
             bound = run.epsilon(delta, direction).upper
@@ -158,6 +159,22 @@ def test_the_best_bound_is_the_smallest_one():
             assert best <= dataclasses.replace(run, tail_bound=name).epsilon(1e-6, "remove").upper * (1 + 1e-12)
         fixed = run.with_best_tail(1e-6, "remove")
         assert fixed.tail_bound != "best" and fixed.epsilon(1e-6, "remove").upper == best
+
+
+@pytest.mark.parametrize("direction", ("remove", "add"))
+def test_with_few_bands_the_renyi_bound_is_the_smallest(direction):
+    """[A-28] Far below MMCC; the bound of `MinSeparation` without a pause, above its estimate; both questions agree."""
+    encoder = matrices.optimal_counting(64, bands=4)
+    best = MatrixMechanism(encoder, 4.0, 1 / 16)
+    found = best.epsilon(1e-6, direction)
+    others = [dataclasses.replace(best, tail_bound=name) for name in ("few", "joint", "aggregated")]
+    assert "Renyi" in found.method and found.upper < 0.7 * min(run.epsilon(1e-6, direction).upper for run in others)
+    paused = MinSeparation(encoder, 4.0, 1 / 16, 1)
+    assert found.upper == paused.epsilon(1e-6, direction, "renyi").upper > paused.epsilon(1e-6, direction, "estimate").value
+    assert best.delta(found.upper, direction).upper == pytest.approx(1e-6, rel=1e-9)
+    assert best.with_best_tail(1e-6, direction).tail_bound == "renyi"
+    with pytest.raises(ValueError, match="min_separation must be 1 for tail_bound='renyi'; got 2"):
+        MatrixMechanism(encoder, 4.0, 1 / 16, 2, tail_bound="renyi")
 
 
 def test_with_hardly_any_noise_counting_participations_still_answers():
