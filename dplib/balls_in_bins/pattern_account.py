@@ -23,17 +23,17 @@ from .pattern_values import values
 _SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
 _WORST = 30.0  # a sampler whose bound has a larger logarithm is not tried
 _NEAR = 0.98  # of the guess, for the half-space: draws in it serve what is a little smaller
-# Norm of what one record can move, in units of the noise: beyond it privacy losses are in the thousands.
-_HOPELESS = 100.0
+# The most that a record may move in all rounds that it can take part in, in units of the noise: for draws, and for bounds without them.
+MOST_SAMPLED, MOST_BOUNDED = 100.0, 1e6
 
 
-def dominating_pair(columns, noise_multiplier, sampling_probability, separation=1, warm=True):
-    """The `Pair` of an encoder with these `pattern_law.columns_of`. Raises NoBracketError where there is too little noise."""
+def dominating_pair(columns, noise_multiplier, sampling_probability, separation=1, warm=True, most=MOST_BOUNDED):
+    """The `Pair` of an encoder with these `pattern_law.columns_of`. Raises NoBracketError where a record can move more than `most`."""
     patterns = Patterns(columns.shape[1], float(sampling_probability), int(separation), bool(warm))
     pair = Pair(patterns, band(columns, noise_multiplier))
-    if math.sqrt(pair.longest) > _HOPELESS:
+    if not math.sqrt(pair.longest) <= most:
         raise NoBracketError(
-            f"noise_multiplier = {noise_multiplier!r} is too small for any guarantee: what a record can move has "
+            f"noise_multiplier = {noise_multiplier!r} is too small for this account: what a record can move has "
             f"the norm {math.sqrt(pair.longest):.3g} in units of the noise"
         )
     return pair

@@ -50,7 +50,7 @@ class Values:
 def values(pair: Pair, size: int) -> Values:
     """The least value functions for tuples of `size` patterns.
 
-    Time: O(T w size^2); where many rounds in turn have the same inner products, as with Toeplitz encoders, O(w) rounds are worked on.
+    Time: O(T w size^2); where many rounds in turn have the same inner products, as with Toeplitz encoders, mostly a few w of them are worked on.
     """
     patterns = pair.patterns
     unit = 2.0 ** (math.frexp(float(pair.band.squares.max()))[1] - _STEPS)
@@ -129,7 +129,7 @@ def _least(base, numbers, near, far):
 
 
 def _raised(x, unit):
-    """x rounded up: with few digits the recurrence comes to a stand, where rounding would let it tremble."""
+    """x rounded up: with few digits the recurrence mostly comes to a stand, where rounding would let it tremble."""
     return np.ceil(x / unit) * unit
 
 

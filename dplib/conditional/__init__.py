@@ -13,8 +13,8 @@ Tail bounds, all valid; each holds for outputs of either argument:
     "aggregated"    bounds on sums over columns instead of single ones, for Toeplitz and tree
                     encoders                                                            [A-12]
     "pooled"        for trees: how many nodes exceed each of several levels             [A-13]
-    "best"          the smallest of all, with delta_1 tuned, and of the bounds that only count
-                    participations (`mechanisms.MatrixMechanism`)                       [M-few], [M-once]
+    "best"          the smallest of all, with delta_1 tuned, and of bounds that need none: counted
+                    participations, Rényi (`mechanisms.MatrixMechanism`)        [M-few], [M-once], [A-28]
 
 `rows` turns an encoder into row laws; `epsilon` and `delta` compose them.
 """

@@ -6,8 +6,8 @@
 (with method="renyi" an UpperBound).
 
 Each class only says which dominating pair its rounds have; `accounting` does the rest.
-`MatrixMechanism` has no pair for its rounds but bounds on what the past reveals, or on how often a record
-takes part: its answers are `UpperBound`s. `BallsInBins`, `MinSeparation` and `RandomAllocation` have one pair for all
+`MatrixMechanism` has no pair for its rounds but bounds on what the past reveals, on how often a record
+takes part, or on moments of all rounds together: its answers are `UpperBound`s. `BallsInBins`, `MinSeparation` and `RandomAllocation` have one pair for all
 rounds together; their answers say whether they are exact, proved, estimated or certified.
 """
 

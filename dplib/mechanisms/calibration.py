@@ -99,7 +99,7 @@ def effective_noise(
     sampling_probability: ArrayLike, steps: int, epsilon: float, delta: float, *, direction: Direction = "both",
     tolerance: float = 1e-8,
 ) -> float | np.ndarray:
-    """sigma(q, T) / q: the noise on the averaged gradient of DP-SGD at a privacy target [R-5.4].
+    """sigma(q, T) / q: the noise on the estimate of the whole gradient sum of DP-SGD at a privacy target [R-5.4].
 
     Parameters
     ----------

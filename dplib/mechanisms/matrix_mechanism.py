@@ -28,20 +28,21 @@ class MatrixMechanism:
         "pooled" [A-13]; or without a tail bound: "few", participations counted [M-few], [M-once], or, for min_separation 1 and
         up to 65,536 rounds, "renyi": the Rényi divergence of a whole order up to 64, bounded round by round [A-28].
     tail_share : share of delta that pays for the bad event, in (0, 1). None: one half for "published", as in the
-        source, else the better of two.
+        source, else the best of two or three.
     round_entries_to : round entries up to multiples of this, as the source does; None: no such loss.
 
     Guarantee: an upper bound on epsilon and delta in each direction, for adaptive inputs [M-4.3], for
     adding, removing or zeroing out one record. The result's `method` names the bound. With "best" there is
     an answer at any noise and rate, never above P[N > m] + w H of one Gaussian, for any m [M-few]; less sampling
     never costs more [M-p]; and epsilon(delta(epsilon).upper) is at most epsilon (1 + 1e-6) for delta above 1e-12. For encoders with
-    few bands "renyi" is mostly the smallest, often by half or more; "best" leaves it out where rounds times bands^2 exceed 2^28.
+    few bands "renyi" is mostly the smallest, often by half or more, but not where the noise is large or delta tiny (its orders end
+    at 64); "best" leaves it out where rounds times bands^2 exceed 2^28.
     "published" is the conservative mode: of this book's bounds it uses neither [A-11] to [A-13] nor [A-28], [M-few], [M-once]. On its path are still [C-9m] (direction "both"), [A-10] (not with `round_entries_to`, which rounds entries as the source
     does), repairs of the source, and the composition of the rows: one lattice, the accountants, or convexity. Chapter 12 (where the bound loses) says more.
     The others use that, and "joint" [A-11], "aggregated" [A-12], "pooled" [A-13], "best" all; "few" only [M-few], [M-once], "renyi" only [A-28].
     Raises ValueError or TypeError on anything else, NoBracketError where a tail bound by itself is void.
-    Cost: a budget of compositions, at most 4 for `epsilon` and about 20 for `delta`: up to 64 rounds mostly under
-    0.1 s, at most about 2 s at any noise and rate. Toeplitz encoders and trees with 131,072 rounds take seconds;
+    Cost: a budget of compositions, at most 5 for `epsilon` and about 20 for `delta`: up to 64 rounds mostly under
+    a second, at most some seconds at any noise and rate. Toeplitz encoders and trees with 131,072 rounds take seconds;
     dense ones n^3, up to 4,096 rounds (n = 2,048: minutes), with a progress bar.
 
     >>> from dplib import MatrixMechanism, matrices

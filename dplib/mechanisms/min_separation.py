@@ -49,8 +49,8 @@ class MinSeparation:
         "auto"         the estimate
 
     Nothing exact is offered (for C = I and b = 1 `PoissonDPSGD` is, for p = 1 `BallsInBins`). `poisson()` gives upper
-    bounds as if nobody paused; for b = 1 that is the "renyi" of this class, or MMCC where that is smaller.
-    Raises ValueError or TypeError on bad input, NoBracketError at noise too small for any guarantee; ValueError for samples where a
+    bounds as if nobody paused; for b = 1 that is the "renyi" of this class, or MMCC or counted participations where those are smaller.
+    Raises ValueError or TypeError on bad input, NoBracketError where all that a record can move exceeds 100 units of the noise (a million for "renyi"); ValueError for samples where a
     record's rounds overlap in too many ways: with w > b bands the histories of w rounds, 69 for b = 4 and w = 16, times the
     number of rounds may be at most 2^18. Cost: proportional to rounds, samples and, beyond b bands, the tuple's size and those
     histories: under a second for 64 rounds, about half a minute for 1,000; some ten times that beyond b bands.
@@ -137,7 +137,8 @@ class MinSeparation:
 
     def _account(self, side, sampled):
         pair = pattern_account.dominating_pair(
-            self._columns, self.noise_multiplier, self.sampling_probability, self.min_separation, self.warm_start
+            self._columns, self.noise_multiplier, self.sampling_probability, self.min_separation, self.warm_start,
+            pattern_account.MOST_SAMPLED if sampled else pattern_account.MOST_BOUNDED,
         )
         if sampled:
             pair.check_histories()

@@ -381,7 +381,7 @@ def test_refusals_say_what_would_do():
         SMALL.epsilon(1e-5, method="certificate", failure_probability=1e-4)
     with pytest.raises(ValueError, match="method must be one of"):
         dplib.calibrate(SMALL, epsilon=1.0, delta=1e-5, method="certificate")
-    with pytest.raises(NoBracketError, match="too small for any guarantee"):
+    with pytest.raises(NoBracketError, match="too small for this account"):
         MinSeparation(BANDED, 1e-3, 0.3, 3).delta(1.0)
     wide = MinSeparation(matrices.optimal_counting(24), 12.0, 0.1, 1)
     with pytest.raises(ValueError, match="encoder must have fewer bands.*got min_separation=1.*poisson"):
