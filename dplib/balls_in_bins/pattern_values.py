@@ -65,13 +65,16 @@ def values(pair: Pair, size: int) -> Values:
     gains, steps, slopes = np.empty(rounds), np.empty(rounds), np.zeros((rounds, width))
     ahead = np.zeros(reach + 1)  # g_{i+1,l} at l = 1 .. reach - 1; ahead[reach] = 0
     news = np.append(0, 1 + np.flatnonzero(np.any(gram[:, 1:] != gram[:, :-1], axis=0)))  # rounds unlike the one before
-    i = rounds - 1
+    known, i = {}, rounds - 1
     while i >= 0:
         gains[i] = ahead[1]
-        base = reversed_logs + pairs * gram[0, i] + numbers * gains[i]
-        towards = pushes.near[:, i, None] * numbers  # (near, k + 1): lag 0 stands for a round that pauses without a push
-        steps[i], slope, rise = _least(base, numbers, towards, size * pushes.most[i])
-        slopes[i, :near], slopes[i, near:] = _raised(slope, unit), _raised(rise * pushes.far[:, i], unit)
+        key = gram[:, i].tobytes(), gains[i]
+        if key not in known:
+            base = reversed_logs + pairs * gram[0, i] + numbers * gains[i]
+            towards = pushes.near[:, i, None] * numbers  # (near, k + 1): lag 0 stands for a round that pauses without a push
+            step, slope, rise = _least(base, numbers, towards, size * pushes.most[i])
+            known[key] = step, np.append(_raised(slope, unit), _raised(rise * pushes.far[:, i], unit))
+        steps[i], slopes[i] = known[key]
         before = ahead.copy()
         ahead[1:reach] = ahead[2 : reach + 1]
         ahead[near:b] += slopes[i, 0]
