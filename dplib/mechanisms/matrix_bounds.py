@@ -25,8 +25,8 @@ from .search import smallest
 # Shares of delta for the bad event: the published half, and those from which "best" chooses.
 _PUBLISHED_SHARE = 0.5
 _FIRST_SHARE, _SMALLER_SHARE, _LARGER_SHARE = 0.1, 0.03, 0.2
-_LARGE_EPSILON = 0.15  # above it a larger share is tried, below it a smaller one, near it both
-_CLOSE = 1.3  # what another share could gain, at most: how far above the smallest bound a tail bound is given up
+_LARGE_EPSILON = 0.15  # above it a larger share is tried, below it a smaller one
+_CLOSE = 1.3  # how far above the smallest bound a tail bound may be that another share could help
 # What truncation and rounding may take of delta - delta_1.
 _MARGIN = 1e-5
 _LESS = 0.5  # of its slack an attempt must leave, or the next one would not help either
@@ -37,6 +37,7 @@ _RAREST = 1e-250  # the least probability that a search gives the bad event
 _TINY = 1e-100  # a delta below it is not searched further
 _LARGEST_DELTA = 1 - 1e-9  # where a search begins that knows nothing
 _CHOICES = 3  # of a candidate, each at the delta of the one before
+_SAME = 1e-6  # how far above an epsilon that of its delta may be
 _ENOUGH, _REACH = 1e-3, 30.0  # of log delta, above its least; the longest step of a search
 FEW, RENYI = WHOLE = ("few", "renyi")
 _MOST_WORK = 2**28  # rounds times bands^2, up to which "best" tries "renyi": about a second
@@ -73,7 +74,8 @@ class Bounds:
         if not found:
             raise _no_bound(reasons)
         best = min(found, key=_upper_end)
-        for name, share in self._others(found, best):
+        if (second := self._second(found, best)) is not None:
+            name, share = second
             try:
                 if (bound := self.tails.epsilon(name, share, delta, best[0].upper)) is not None:
                     best = min(best, (bound, name, share), key=_upper_end)
@@ -81,16 +83,15 @@ class Bounds:
                 pass
         return best
 
-    def _others(self, found, best):
-        """(tail bound, share) of further candidates. found : of epsilons."""
+    def _second(self, found, best):
+        """(tail bound, share) of one more candidate, or None. found : of epsilons."""
         tails = [candidate for candidate in found if candidate[1] not in (*WHOLE, "published")]
         if self.mechanism.tail_share is not None or not tails or best[0].upper == 0 or best[1] == "published":
-            return []
+            return None
         bound, name, _ = min(tails, key=_upper_end)
         if "no tail" in bound.method or bound.upper > _CLOSE * best[0].upper:
-            return []
-        sides = bound.upper * _CLOSE > _LARGE_EPSILON, bound.upper < _CLOSE * _LARGE_EPSILON
-        return [(name, share) for side, share in zip(sides, (_LARGER_SHARE, _SMALLER_SHARE)) if side]
+            return None
+        return name, _LARGER_SHARE if bound.upper > _LARGE_EPSILON else _SMALLER_SHARE
 
     def _of_all_rounds(self, name, question, target):
         """The UpperBound of "few" or "renyi" on "delta" or "epsilon"."""
@@ -120,11 +121,14 @@ class Bounds:
                 pass
         if whole == self.names:
             return best
+        before = best
         for _ in range(_CHOICES):
             if best.upper < _TINY:
                 break
             try:
                 found, name, share = self.epsilon(min(best.upper, _LARGEST_DELTA))
+                if found.upper > epsilon * (1 + _SAME) > 0:
+                    return before  # of a share that is not tried at this delta
                 if name in WHOLE or found.upper > epsilon * (1 - 1e-9) > 0:
                     break
                 other = self.tails.delta(name, share, epsilon, min(best.upper, _LARGEST_DELTA))
@@ -134,7 +138,7 @@ class Bounds:
                 break
             if other.upper > best.upper * (1 - _ENOUGH):
                 break
-            best = other
+            before, best = best, other
         return best
 
 

@@ -28,7 +28,7 @@ class MatrixMechanism:
         "pooled" [A-13]; or without a tail bound: "few", participations counted [M-few], [M-once], or, for min_separation 1 and
         up to 65,536 rounds, "renyi": the Rényi divergence of a whole order up to 64, bounded round by round [A-28].
     tail_share : share of delta that pays for the bad event, in (0, 1). None: one half for "published", as in the
-        source, else the best of two or three.
+        source, else the better of two.
     round_entries_to : round entries up to multiples of this, as the source does; None: no such loss.
 
     Guarantee: an upper bound on epsilon and delta in each direction, for adaptive inputs [M-4.3], for
@@ -41,7 +41,7 @@ class MatrixMechanism:
     does), repairs of the source, and the composition of the rows: one lattice, the accountants, or convexity. Chapter 12 (where the bound loses) says more.
     The others use that, and "joint" [A-11], "aggregated" [A-12], "pooled" [A-13], "best" all; "few" only [M-few], [M-once], "renyi" only [A-28].
     Raises ValueError or TypeError on anything else, NoBracketError where a tail bound by itself is void.
-    Cost: a budget of compositions, at most 5 for `epsilon` and about 20 for `delta`: up to 64 rounds mostly under
+    Cost: a budget of compositions, at most 4 for `epsilon` and about 20 for `delta`: up to 64 rounds mostly under
     a second, at most some seconds at any noise and rate. Toeplitz encoders and trees with 131,072 rounds take seconds;
     dense ones n^3, up to 4,096 rounds (n = 2,048: minutes), with a progress bar.
 

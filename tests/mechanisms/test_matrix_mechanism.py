@@ -143,6 +143,11 @@ def test_delta_and_epsilon_belong_together(tail_bound):
     assert isinstance(back, UpperBound) and back.upper == pytest.approx(1e-5, rel=0.05)
 
 
+def test_delta_is_given_back_where_another_share_would_have_been_tried():
+    run, epsilon = MatrixMechanism(matrices.optimal_counting(6), 10.7205807, 0.884528277), 0.148334465
+    assert run.epsilon(run.delta(epsilon, "add").upper, "add").upper <= epsilon * (1 + 1e-6)
+
+
 def test_far_out_deltas_are_found():
     """delta_1 is found although it is 1e-40 or less."""
     encoder = matrices.optimal_counting(64)
