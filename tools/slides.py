@@ -106,9 +106,20 @@ class Deck:
             elif node.name == "table" and node.find_parent(class_=re.compile("output")):
                 self._add("table", heading, *self._before(node), node)
             elif node.name == "p" and node.get_text().strip().startswith("Expect."):
-                after = node.find_next_sibling()
-                folded = [after] if after is not None and after.name == "details" else []
-                self._add("expect", heading, node, *folded)
+                self._add("expect", heading, node, *self._folded(node))
+
+    @staticmethod
+    def _folded(question):
+        """The formulas after a question and its folded answer, which may stand behind a cell; nothing where none is folded."""
+        formulas = []
+        for node in question.find_next_siblings():
+            if node.name == "section" or (node.name == "p" and node.get_text().strip().startswith("Expect.")):
+                break
+            if node.name == "details":
+                return [*formulas, node]
+            if "math" in node.get("class", []):
+                formulas.append(node)
+        return []
 
     @staticmethod
     def _before(table):

@@ -101,9 +101,9 @@ def large_batches_4(rounds, q, epsilon, delta):
     return [PoissonDPSGD(sigma, q, rounds).epsilon(delta).upper]
 
 
-def matrix_4(rounds, passes, separation, bands):
+def matrix_4(rounds, passes, bands):
     encoder = matrices.optimal_counting(rounds, bands=bands)
-    return [sensitivity.round_robin(encoder, separation, passes) * utility.rmse(encoder)]
+    return [sensitivity.round_robin(encoder, rounds // passes, passes) * utility.rmse(encoder)]
 
 
 def bins_1(sigma):

@@ -90,8 +90,9 @@ class Batches:
             into, except with probability 1e-10.
 
         Padding costs no privacy. Cutting does [E-20]: where a batch is full, one record decides whether
-        another one is left out. With probability `overflow_probability` = p of ever cutting, a guarantee
-        (epsilon, delta) becomes (epsilon, delta + (1 + e^epsilon) p).
+        another one is left out. With a probability p of ever cutting, a guarantee (epsilon, delta) becomes
+        (epsilon, delta + (1 + e^epsilon) p). p must hold for both neighbours: with a size of one's own, under add/remove, it is
+        the `overflow_probability` of the stream with one record more.
         """
         from .._base import validate as check
 

@@ -51,11 +51,13 @@ def true_positive_rates(mechanism: Mechanism, false_positive_rates: Iterable[flo
     >>> print(f"{found.upper:.4f}")
     0.0066
     """
-    if not isinstance(false_positive_rates, Iterable):
+    if not isinstance(false_positive_rates, Iterable) or getattr(false_positive_rates, "ndim", 1) == 0:
         raise TypeError(f"false_positive_rates must be a sequence of numbers in (0, 1); got {false_positive_rates!r}")
     levels = [check.real("false_positive_rates", level, above=0, below=1) for level in false_positive_rates]
+    if not levels:
+        raise ValueError("false_positive_rates must not be empty")
     count = check.whole("points", points, at_least=3, at_most=10**5)
-    alpha, low, high = _curve(mechanism, np.linspace(0, -math.log(min(levels, default=0.5) * _REACH), count))
+    alpha, low, high = _curve(mechanism, np.linspace(0, -math.log(min(levels) * _REACH), count))
     return [_rate(alpha, low, high, level) for level in levels]
 
 

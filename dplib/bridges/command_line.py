@@ -13,7 +13,7 @@ from .. import matrices
 from .._base import validate as check
 from ..mechanisms.balls_in_bins import BallsInBins
 from ..mechanisms.calibration import calibrate
-from ..mechanisms.dpsgd import FixedBatchDPSGD, LastIterate, PoissonDPSGD
+from ..mechanisms.dpsgd import ADJACENCIES, FixedBatchDPSGD, LastIterate, PoissonDPSGD
 from ..mechanisms.min_separation import MinSeparation
 from ..mechanisms.random_allocation import RandomAllocation
 from ..mechanisms.truncated import TruncatedPoissonDPSGD
@@ -106,9 +106,9 @@ _SCHEMES = {
 # Of every number: its unit, and what it is.
 _NUMBERS = {
     "noise_multiplier": (float, "standard deviation of the noise, in clip norms, above 0"),
-    "sampling_probability": (float, "probability to join a round, in [0, 1]"),
+    "sampling_probability": (float, "probability to join a round, in [0, 1]; with min-separation that of a record that does not pause, not its rate"),
     "batch_size": (int, "records in each batch"),
-    "dataset_size": (int, "records of the smaller dataset"),
+    "dataset_size": (int, "records of the smaller dataset; with truncated-poisson of the larger one, but for compare"),
     "largest_batch": (int, "records that a batch holds at most"),
     "batches_per_epoch": (int, "batches of an epoch, 1 to 8192"),
     "epochs": (int, "passes over the data, or blocks of rounds, at least 1"),
@@ -180,9 +180,9 @@ def _ask(told):
     optional = scheme.may
     needs = list(scheme.needs)
     if told.question == "steps":
-        optional = _DIFFER[:1]
-        if scheme.make not in (PoissonDPSGD, FixedBatchDPSGD):
-            raise ValueError(f"steps must be asked with --scheme poisson or fixed-batch, whose rounds compose; got {told.scheme}")
+        optional = tuple(name for name in scheme.may if name == "group_size")
+        if scheme.make not in (PoissonDPSGD, FixedBatchDPSGD, TruncatedPoissonDPSGD):
+            raise ValueError(f"steps must be asked with --scheme poisson, fixed-batch or truncated-poisson, whose rounds compose; got {told.scheme}")
         needs.remove("steps")
     targets = ["delta"] if told.question == "epsilon" else ["epsilon", "delta"]
     noise = [] if told.question == "sigma" else ["noise_multiplier"]
@@ -203,7 +203,17 @@ def _compare(told):
     given = _given(told, needs, ("adjacency", "largest_batch", "participations", "min_separation"))
     sigma, b, n, steps, delta = (given[name] for name in needs)
     differ = {name: given[name] for name in ("adjacency",) if name in given}
+    check.noise_multiplier(sigma)
+    check.whole("dataset_size", n, at_least=1)
     check.whole("batch_size", b, at_least=1, at_most=n)
+    check.whole("steps", steps, at_least=1)
+    check.delta(delta)
+    for name in ("largest_batch", "participations", "min_separation"):
+        if name in given:
+            check.whole(name, given[name], at_least=1)
+    if differ:
+        check.choice("adjacency", differ["adjacency"], ADJACENCIES)
+    larger = n + (differ.get("adjacency", "add-remove") == "add-remove")  # dataset, of the two
 
     def extra(name):
         if name not in given:
@@ -223,7 +233,7 @@ def _compare(told):
 
     makers = {
         "poisson": lambda: PoissonDPSGD(sigma, b / n, steps, **differ),
-        "truncated-poisson": lambda: TruncatedPoissonDPSGD(sigma, b / n, n, extra("largest_batch"), steps, **differ),
+        "truncated-poisson": lambda: TruncatedPoissonDPSGD(sigma, b / n, larger, extra("largest_batch"), steps, **differ),
         "fixed-batch": lambda: FixedBatchDPSGD(sigma, b, n, steps, **differ),
         "balls-in-bins": lambda: alone(lambda: _bins(sigma, *_epochs(b, n, steps))),
         "random-allocation": lambda: alone(lambda: allocated(given.get("participations", 1))),

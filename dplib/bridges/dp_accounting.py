@@ -77,6 +77,8 @@ class Accountant(PrivacyAccountant):
 
     def get_delta(self, target_epsilon: float) -> float:
         """The upper end of delta at `target_epsilon` in [0, inf]; 1 where there is none."""
+        if target_epsilon != math.inf:
+            check.real("target_epsilon", target_epsilon, at_least=0)
         if not self._account.rounds or (target_epsilon == math.inf and self._account.is_private):
             return self._found(0.0)
         return self._upper(self._account.delta, min(target_epsilon, 1e100), 1.0)

@@ -6,7 +6,6 @@ without dp_accounting.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import math
 from collections.abc import Mapping
@@ -79,7 +78,8 @@ def _mechanism(mechanism, relation, group_size):
     if isinstance(mechanism, Composed):
         return {"class_name": "ComposedDpEvent", "events": [_mechanism(phase, relation, group_size) for phase in mechanism.phases]}
     if isinstance(mechanism, RandomAllocation):
-        return {"class_name": "RandomAllocation", **dataclasses.asdict(mechanism)}
+        rounds, participations, epochs, noise = mechanism._scheme
+        return {"class_name": "RandomAllocation", "noise_multiplier": noise, "rounds": rounds, "participations": participations, "epochs": epochs}
     if getattr(mechanism, "inserted", None) is not None or getattr(mechanism, "deleted", None) is not None:
         raise ValueError("what must be for the neighbours of the ledger: leave inserted and deleted out")
     adjacency = getattr(mechanism, "adjacency", "add-remove")

@@ -68,7 +68,7 @@ class Ledger:
             probability belongs to its delta. `BallsInBins` with C = I is entered as `RandomAllocation` of one round [A-25].
         count : how many times, >= 1. name, date : a word, and "YYYY-MM-DD" or a date, for the reader.
         sample : a label. Releases with one label saw the *same* sample of records in each of their rounds: their Gaussians are one
-            Gaussian before the sampling [M-0a], which costs more than samples of their own. They need the same sampling, and as many rounds.
+            Gaussian before the sampling [M-0a], which costs more than samples of their own. They need the same sampling, and as many rounds, and are added one by one (count 1).
         """
         tree, rounds = entries.read(what, count, self.relation, self.group_size)
         for key, text in (("name", name), ("sample", sample)):
@@ -76,6 +76,8 @@ class Ledger:
                 raise TypeError(f"{key} must be a string or None; got {text!r}")
         entry = {"what": tree, "count": check.whole("count", count, at_least=1), "name": name, "date": entries.day(date), "sample": sample}
         if sample is not None:
+            if entry["count"] > 1:
+                raise ValueError(f"count must be 1 where a sample is named: add each release from it by itself; got {count!r}")
             _check_sample(sample, rounds, self._samples.get(sample, rounds))
             self._samples[sample] = rounds
         self._entries.append(entry)
@@ -121,7 +123,7 @@ class Ledger:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, path)
-        except OSError:
+        except BaseException:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
             raise

@@ -66,7 +66,7 @@ def calibrate(
         "auto"         exact where that exists, else an estimate: certify it before relying on it, or leave some room
 
     with `seed` and `samples` as for its `delta`. `BallsInBins.certified` returns the certificate, too.
-    For other mechanisms these three have no meaning, and must be left out.
+    For other mechanisms `seed`, `samples` and `failure_probability` have no meaning, and must be left out.
 
     >>> from dplib import PoissonDPSGD, calibrate
     >>> draft = PoissonDPSGD(noise_multiplier=1.0, sampling_probability=0.01, steps=2000)

@@ -35,7 +35,7 @@ class Composed(_Mechanism):
     def delta(
         self, epsilon: float, direction: Direction = "both", method: accounting.Method = "auto"
     ) -> Bracket | UpperBound:
-        """As every mechanism's; with a phase of balls in bins or random allocation both ends are those of laws above and below it, "auto" or "lattice" [A-25]."""
+        """As every mechanism's; with a phase of balls in bins or random allocation both ends are those of laws above and below it [A-25]; method="renyi" bounds the upper end alone."""
         return self._ask(accounting.delta, epsilon, direction, method)
 
     @_says_adjacency
@@ -110,6 +110,6 @@ def compose(mechanisms: Iterable[_Mechanism]) -> Composed:
 def both_ends(ask, above, below, target, **options):
     """What `ask` finds, its upper end by the pairs above a run and its lower end by those below: asked once where they are the same."""
     found = ask(above, target, **options)
-    if above == below:
+    if above == below or isinstance(found, UpperBound):
         return found
     return Bracket(min(ask(below, target, **options).lower, found.upper), found.upper, found.method)

@@ -51,7 +51,8 @@ class RandomAllocation:
         "estimate"     an Estimate by importance sampling: not a guarantee
         "certificate"  a Certificate: an upper bound near the estimate that fails with a stated probability
 
-    Raises ValueError or TypeError on bad input. Cost: a bound takes some seconds, whatever k and E, and up to a minute where t / k is in the
+    Raises ValueError or TypeError on bad input, NoBracketError for "estimate" and "certificate" where sqrt(k E) / sigma is not from 1e-4
+    to 20. Cost: a bound takes some seconds, whatever k and E, and up to a minute where t / k is in the
     thousands; an estimate tenths of a second and a certificate seconds for a hundred rounds, in proportion to t k E.
 
     >>> from dplib import RandomAllocation

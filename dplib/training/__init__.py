@@ -11,7 +11,7 @@ The run's guarantee is that of the mechanism with the same encoder, noise multip
     batches = batching.balls_in_bins_stream(records, 100, 20)
     config = training.Config(noise_multiplier=sigma, divisor=500.0, encoder=encoder, learning_rate=0.1, momentum=0.9)
     result = training.train(loss, params, data, batches, config)
-    print(result.guarantee)  # what the divisor gives away
+    print(result.guarantee)  # what the divisor, batches that are cut, or no noise give away
 
 The divisor is part of the guarantee. A constant of the configuration is post-processing. A divisor that is
 computed from the dataset is not: the released noise is sigma * clip_norm / divisor, so that its scale tells how
@@ -39,7 +39,7 @@ import numpy as np
 from .._base import validate as check
 from .._base.checkpoints import Checkpoint, bar
 from .._base.lazy_jax import load
-from ..batching.streams import Batches, Padded
+from ..batching.streams import OVERFLOW, Batches, Padded
 from ..matrices import noise
 from ..matrices.encoders import Encoder
 from . import correlated_noise_jax, run_state
@@ -65,6 +65,7 @@ class SeededNoiseWarning(UserWarning):
 ADJACENCIES = ("add-remove", "zero-out")
 FROM_THE_DATASET = "expected-size"
 _MOST_NOISE = 1e15  # times the largest clip norm it is far from the largest float32
+_LEAST, _MOST = 1e-30, 1e30  # of scales, divisors and learning rates: float32 holds them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +73,11 @@ class Config:
     """How to train.
 
     noise_multiplier : sigma, from 0 to 1e15, relative to clip_norm; 0 trains without noise and without any guarantee.
-    clip_norm : largest Euclidean norm of one example's gradient, from 1e-20 to 1e20: numbers are float32.
+    clip_norm : largest Euclidean norm of one example's gradient, from 1e-8 to 1e15: in float32 squares of far smaller numbers vanish.
     encoder : square encoder of `dplib.matrices` with at least as many columns as there are rounds; None: independent noise.
-    learning_rate : number above 0, array with one for each round, or function of the round (an Optax schedule).
+    learning_rate : number from 1e-30 to 1e30, array with one for each round, or function of the round (an Optax schedule).
     momentum : in [0, 1). optimizer : an `optax.GradientTransformation` used instead of both, or None.
-    divisor : what noisy sums are divided by, required: a number above 0 that is fixed before the data are seen, such as
+    divisor : what noisy sums are divided by, required: a number from 1e-30 to 1e30 that is fixed before the data are seen, such as
         the batch size in mind; or "expected-size", the mean size of the batches, which is computed from the number
         of records: with adjacency "zero-out" only. The size that was drawn is secret and cannot be asked for.
     adjacency : "add-remove" (neighbours have one record more or less) or "zero-out" (the record's gradients are 0).
@@ -95,14 +96,18 @@ class Config:
 
     def __post_init__(self):
         check.real("noise_multiplier", self.noise_multiplier, at_least=0, at_most=_MOST_NOISE)
-        check.real("clip_norm", self.clip_norm, at_least=1e-20, at_most=1e20)
+        clip_norm = check.real("clip_norm", self.clip_norm, at_least=1e-8, at_most=1e15)
+        if 0 < self.noise_multiplier * clip_norm < _LEAST:
+            raise ValueError(
+                f"noise_multiplier must be 0, or at least {_LEAST:g} / clip_norm: less is no noise in float32; got {self.noise_multiplier!r}"
+            )
         if self.encoder is not None:
             correlated_noise_jax.plan(self.encoder)
         if not callable(self.learning_rate):
             rates, _ = check.grid("learning_rate", self.learning_rate)
-            if rates.ndim > 1 or rates.size == 0 or np.any(rates <= 0):
+            if rates.ndim > 1 or rates.size == 0 or np.any(rates < _LEAST) or np.any(rates > _MOST):
                 raise ValueError(
-                    f"learning_rate must be above 0, or a flat list of such; got {self.learning_rate!r}"
+                    f"learning_rate must be from {_LEAST:g} to {_MOST:g}, or a flat list of such; got {self.learning_rate!r}"
                 )
         momentum = check.real("momentum", self.momentum, at_least=0, below=1)
         if self.optimizer is not None:
@@ -112,10 +117,10 @@ class Config:
                 raise ValueError(f"momentum must be 0 beside an optimizer; got {self.momentum!r}")
         check.choice("adjacency", self.adjacency, ADJACENCIES)
         if not isinstance(self.divisor, str):
-            check.real("divisor", self.divisor, at_least=1e-100, at_most=1e100)
+            check.real("divisor", self.divisor, at_least=_LEAST, at_most=_MOST)
         elif self.divisor != FROM_THE_DATASET:
             raise TypeError(
-                "divisor must be a finite real number at least 1e-100 and at most 1e+100, or "
+                f"divisor must be a finite real number at least {_LEAST:g} and at most {_MOST:g}, or "
                 f"{FROM_THE_DATASET!r}; got {self.divisor!r}"
             )
         elif self.adjacency == "add-remove":
@@ -136,7 +141,7 @@ class Trained:
     history : shape (evaluations, 2), the number of finished rounds and what `evaluate` returned then.
     adjacency : the relation between neighbours that was asked for, which the divisor allows. The batches and the
         account must be for it as well. divisor : what sums were divided by.
-    guarantee : what the divisor gives away, in a sentence.
+    guarantee : what the divisor, batches that are cut, or no noise give away, in words.
     """
 
     params: object
@@ -160,7 +165,7 @@ def train(
 
     Parameters
     ----------
-    loss : loss(params, example) -> a number, in jax.numpy. params : pytree of arrays of floats.
+    loss : loss(params, example) -> a number, in jax.numpy. params : pytree of arrays of float32 or float64.
     data : pytree of arrays with the same leading length, one entry a record; example is the pytree of one entry.
         Arrays on disk (numpy.memmap) are read batch by batch.
     batches : a stream of `dplib.batching`, or `stream.padded(size)`. A stream is padded to a size that is
@@ -193,6 +198,10 @@ def train(
     kind, arrays = _plan(config, rounds)
     rates = _rates(config, rounds)
     divisor, guarantee = _divisor(config, padded.batches)
+    if config.noise_multiplier == 0:
+        guarantee += "; without noise there is no guarantee"
+    if padded.overflow_probability > OVERFLOW:
+        guarantee += f"; a batch is cut with a probability up to {padded.overflow_probability:.2g}, which the scheme's account leaves out"
     evaluate_every = (
         rounds if evaluate_every is None else check.whole("evaluate_every", evaluate_every, at_least=1)
     )
@@ -284,7 +293,9 @@ def correlated_noise(
     import optax
 
     kind, arrays = correlated_noise_jax.plan(encoder)
-    deviation = check.real("standard_deviation", standard_deviation, at_least=0, at_most=1e100)
+    deviation = check.real("standard_deviation", standard_deviation, at_least=0, at_most=_MOST)
+    if 0 < deviation < _LEAST:
+        raise ValueError(f"standard_deviation must be 0, or at least {_LEAST:g}: less is no noise in float32; got {standard_deviation!r}")
     seed = _seed(seed)
     key = correlated_noise_jax.key_of(seed)
 

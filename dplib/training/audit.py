@@ -64,7 +64,7 @@ def epsilon_lower_bound(
     Parameters
     ----------
     scores_with, scores_without : flat lists of at least 10 finite numbers, one from each run; a large score speaks
-        for the record. Each run has its own randomness.
+        for the record. Each run has its own randomness, and the order has nothing to do with the scores: they are not sorted.
     delta : in [0, 1). confidence : in (0, 1). direction : "remove", "add" or "both" (whichever looks better).
 
     Returns an `Audit`. For an event S, P(S) <= e^epsilon Q(S) + delta gives

@@ -21,7 +21,7 @@ def clipped_sum(
 
     Parameters
     ----------
-    loss : loss(params, example) -> a number. params : pytree of floats.
+    loss : loss(params, example) -> a number. params : pytree of float32 or float64.
     examples : pytree of arrays with a leading axis of B examples. mask : shape (B,), False where a slot is empty.
     clip_norm : bound of the Euclidean norm over all parameters together.
     microbatch : gradients held at a time, at least 1; None: as many as fit into a cache (CPU) or 1 GiB.
@@ -37,7 +37,9 @@ def clipped_sum(
 
     def part(some, alive):
         gradients = jax.tree.leaves(each(params, some))
-        squares = sum(jnp.sum(jnp.square(g.reshape(len(g), -1)), axis=1) for g in gradients)
+        # Of 16-bit floats most squares would be 0, and nothing would be clipped.
+        wide = [g.astype(jnp.promote_types(g.dtype, jnp.float32)) for g in gradients]
+        squares = sum(jnp.sum(jnp.square(g.reshape(len(g), -1)), axis=1) for g in wide)
         usable = jnp.isfinite(squares) & alive
         norms = jnp.sqrt(jnp.where(usable, squares, 1.0))
         factors = jnp.where(usable, jnp.minimum(1.0, clip_norm / jnp.maximum(norms, 1e-30)), 0.0)

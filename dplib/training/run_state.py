@@ -18,8 +18,8 @@ def floats(params):
     if not leaves:
         raise ValueError("params must hold at least one array")
     for leaf in leaves:
-        if not np.issubdtype(leaf.dtype, np.floating):
-            raise TypeError(f"params must hold arrays of floats; got one of {leaf.dtype}")
+        if leaf.dtype not in (np.float32, np.float64):  # in fewer bits small gradients have a norm of 0, and would not be clipped
+            raise TypeError(f"params must hold arrays of float32 or float64; got one of {leaf.dtype}")
         if not np.all(np.isfinite(leaf)):
             raise ValueError("params must hold finite numbers")
     return params, leaves

@@ -78,6 +78,12 @@ def test_an_upper_bound_alone_still_bounds():
     assert attack.gaussian_mu(Loose(pair), 1e-6).lower == 0
 
 
+@pytest.mark.parametrize("rates", [[], np.array(0.1), 0.1])
+def test_false_positive_rates_are_a_list(rates):
+    with pytest.raises((TypeError, ValueError), match="false_positive_rates must"):
+        attack.true_positive_rates(PoissonDPSGD(1.0, 0.1, 10), rates)
+
+
 def test_no_sampling_is_no_attack():
     silent = PoissonDPSGD(1.0, 0.0, 10)
     assert attack.gaussian_mu(silent, 1e-6) == Bracket(0.0, 0.0, "trade-off function")

@@ -79,7 +79,8 @@ def test_all_schemes_beside_each_other(capsys):
     missing = {name: found["refused"] for name, found in epsilons.items() if "refused" in found}
     assert missing == {"truncated-poisson": "needs --largest-batch", "min-separation": "needs --min-separation"}
     more = answer(capsys, f"{line} --steps 50 --largest-batch 60 --min-separation 4 --participations 5")["epsilon"]
-    assert more["truncated-poisson"]["upper"] == TruncatedPoissonDPSGD(2.0, 0.1, 500, 60, 50).epsilon(1e-6).upper
+    # Of the two neighbours that add-remove compares, [A-24] asks for the larger one.
+    assert more["truncated-poisson"]["upper"] == TruncatedPoissonDPSGD(2.0, 0.1, 501, 60, 50).epsilon(1e-6).upper
     paused = MinSeparation(matrices.identity(50), 2.0, 50 / (500 - 3 * 50), 4)
     assert more["min-separation"]["kind"] == "UpperBound" and more["min-separation"]["upper"] == paused.epsilon(1e-6, method="renyi").upper
     assert more["random-allocation"]["upper"] == RandomAllocation(2.0, 50, 5).epsilon(1e-6).upper
@@ -111,10 +112,13 @@ def test_explanations_name_theorems_of_the_book(capsys, scheme):
     (f"epsilon --scheme last-iterate {POISSON} --steps 9 --delta 1e-6 --group-size 2", "takes no --group-size"),
     (f"steps --scheme last-iterate {POISSON} --epsilon 1 --delta 1e-6", "whose rounds compose"),
     ("steps --noise-multiplier 1 --sampling-probability 0 --epsilon 1 --delta 1e-6", "use up"),
-    (f"steps --scheme truncated-poisson {POISSON} --dataset-size 9 --largest-batch 3 --epsilon 1 --delta 1e-6", "whose rounds compose"),
     (f"epsilon {POISSON} --steps 9 --delta 1e-6 --adjacency other", "adjacency must"),
     (f"epsilon --scheme last-iterate {POISSON} --steps 9 --delta 1e-6 --adjacency zero-out", "takes no --adjacency"),
     ("compare --noise-multiplier 1 --batch-size 9 --dataset-size 3 --steps 9 --delta 1e-6", "batch_size must"),
+    ("compare --noise-multiplier 1 --batch-size 3 --dataset-size 0 --steps 9 --delta 1e-6", "dataset_size must"),
+    ("compare --noise-multiplier 1 --batch-size 3 --dataset-size 9 --steps 9 --delta 2", "delta must"),
+    ("compare --noise-multiplier 1 --batch-size 3 --dataset-size 9 --steps 9 --delta 1e-6 --adjacency substitute", "adjacency must"),
+    ("compare --noise-multiplier 1 --batch-size 3 --dataset-size 9 --steps 9 --delta 1e-6 --participations 0", "participations must"),
 ])  # fmt: skip
 def test_bad_input_is_one_line(capsys, line, reason):
     assert main(line.split()) == 2

@@ -120,6 +120,9 @@ def test_traps(monkeypatch):
     nothing_hidden = Accountant().compose(e.PoissonSampledDpEvent(0.1, e.GaussianDpEvent(0.0)))
     assert nothing_hidden.get_epsilon(1e-6) == math.inf and "without noise" in nothing_hidden.reason
     assert nothing_hidden.get_delta(1.0) == 1
+    for wrong in (-1.0, math.nan):
+        with pytest.raises(ValueError, match="target_epsilon must"):
+            accountant.get_delta(wrong)
     for wrong in (-0.1, 1.1, math.nan):
         with pytest.raises(ValueError, match="target_delta"):
             accountant.get_epsilon(wrong)

@@ -5,6 +5,7 @@ import json
 import math
 import os
 
+import numpy as np
 import pytest
 from dp_accounting import dp_event as e
 
@@ -92,6 +93,8 @@ def test_the_same_sample():
             same.add(wrong, sample="training")
     same.add(FIXED, sample="audit")
     assert len(same) == 3
+    with pytest.raises(ValueError, match="count must be 1 where a sample is named"):
+        same.add(RUN, count=2, sample="training")
 
 
 def test_bins_and_random_allocation_are_phases(tmp_path):
@@ -174,13 +177,14 @@ def test_saved_and_loaded(tmp_path):
     full.add(LAST)
     full.add({"epsilon": 0.1, "delta": 1e-9})
     full.add(LAPLACE.to_named_tuple())
+    full.add(RandomAllocation(1.0, np.int64(32), 4))
     full.save(path)
     loaded = Ledger.load(path)
     assert loaded.entries == full.entries and loaded.spent(1e-6) == full.spent(1e-6) and str(loaded) == str(full)
     assert "2026-11-26       1 x SelfComposedDpEvent  model" in str(full) and "epsilon = 0.1, delta = 1e-09" in str(full)
     assert os.listdir(tmp_path) == ["ledger.json"]
     full.entries.clear()
-    assert len(full) == 5
+    assert len(full) == 6
 
 
 def test_a_file_is_whole_or_refused(tmp_path, monkeypatch):

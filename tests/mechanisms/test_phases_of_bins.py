@@ -128,6 +128,8 @@ def test_refusals():
     mixed = compose([bins(8, 1.0), FixedBatchDPSGD(2.0, 5, 50, 5, adjacency="zero-out")])
     with pytest.raises(ValueError, match="method must be 'auto' or 'lattice'"):
         mixed.epsilon(1e-5, method="contour")
+    one_batch = compose([BallsInBins(matrices.identity(4), 1.0, 1, 4)])
+    assert one_batch.epsilon(1e-6, method="renyi").upper > one_batch.epsilon(1e-6).upper
     with pytest.raises(TypeError, match="no event of dp_accounting"):
         mixed.event()
     with pytest.raises(ValueError, match="method must be 'auto' or 'lattice'"):
