@@ -111,15 +111,10 @@ class Deck:
     @staticmethod
     def _folded(question):
         """The formulas after a question and its folded answer, which may stand behind a cell; nothing where none is folded."""
-        formulas = []
-        for node in question.find_next_siblings():
-            if node.name == "section" or (node.name == "p" and node.get_text().strip().startswith("Expect.")):
-                break
-            if node.name == "details":
-                return [*formulas, node]
-            if "math" in node.get("class", []):
-                formulas.append(node)
-        return []
+        after = question.find_next_siblings()
+        ends = (i for i, node in enumerate(after) if node.name in ("section", "details") or node.get_text().strip().startswith("Expect."))
+        found = [node for node in after[: next(ends, 0) + 1] if node.name == "details" or "math" in node.get("class", [])]
+        return found if found and found[-1].name == "details" else []
 
     @staticmethod
     def _before(table):
