@@ -60,6 +60,10 @@ def test_a_bound_is_called_a_bound(capsys):
 def test_noise_and_rounds(capsys):
     found = answer(capsys, "sigma --sampling-probability 0.01 --steps 2000 --epsilon 2 --delta 1e-6")["answer"]
     assert found == calibrate(PoissonDPSGD(1.0, 0.01, 2000), epsilon=2.0, delta=1e-6).noise_multiplier
+    cut = answer(capsys, "steps --scheme truncated-poisson --noise-multiplier 1 --sampling-probability 0.1 --dataset-size 100 "
+                         "--largest-batch 30 --epsilon 4 --delta 1e-5")["answer"]  # fmt: skip
+    spent = [TruncatedPoissonDPSGD(1.0, 0.1, 100, 30, steps).epsilon(1e-5).upper for steps in (cut, cut + 1)]
+    assert spent[0] <= 4 < spent[1]
     steps = answer(capsys, f"steps {POISSON} --epsilon 2 --delta 1e-6")["answer"]
     assert PoissonDPSGD(1.0, 0.01, steps).epsilon(1e-6).upper <= 2 < PoissonDPSGD(1.0, 0.01, steps + 1).epsilon(1e-6).lower
     assert main("sigma --scheme balls-in-bins --batches-per-epoch 10 --epochs 2 --epsilon 2 --delta 1e-6".split()) == 0
