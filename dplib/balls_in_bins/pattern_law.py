@@ -126,6 +126,11 @@ class Band:
         return result
 
 
+def reach(encoder):
+    """At least the number of columns in turn that overlap; that of a dense encoder is its rounds."""
+    return min(encoder.columns, getattr(encoder, "bands", getattr(encoder, "leaves", encoder.columns)))
+
+
 def columns_of(encoder, separation):
     """Inner products of the columns of C, shape (w, T) as in `Band`, at noise multiplier 1.
 
@@ -137,11 +142,11 @@ def columns_of(encoder, separation):
     if rounds > MOST_ROUNDS:
         raise ValueError(f"encoder must have at most {MOST_ROUNDS} columns (rounds); got {rounds}")
     check.whole("min_separation", separation, at_least=1, at_most=rounds)
-    reach = min(rounds, getattr(encoder, "bands", getattr(encoder, "leaves", rounds)))
-    if reach * rounds > MOST_ENTRIES:
-        raise ValueError(f"encoder must have at most {MOST_ENTRIES} bands times rounds; got {reach} times {rounds}")
+    width = reach(encoder)
+    if width * rounds > MOST_ENTRIES:
+        raise ValueError(f"encoder must have at most {MOST_ENTRIES} bands times rounds; got {width} times {rounds}")
     diagonals = []
-    for lag in range(reach):
+    for lag in range(width):
         diagonal = np.zeros(rounds)
         diagonal[lag:] = encoder.gram_diagonal(lag)
         diagonals.append(diagonal)

@@ -235,8 +235,7 @@ class Tails:
 def _is_quick(mechanism):
     """Whether "renyi" applies, and answers within a second or so."""
     rounds = mechanism.encoder.columns
-    width = min(rounds, getattr(mechanism.encoder, "bands", getattr(mechanism.encoder, "leaves", rounds)))
-    return mechanism.min_separation == 1 and rounds <= pattern_law.MOST_ROUNDS and rounds * width**2 <= _MOST_WORK
+    return mechanism.min_separation == 1 and rounds <= pattern_law.MOST_ROUNDS and rounds * pattern_law.reach(mechanism.encoder) ** 2 <= _MOST_WORK
 
 
 def _left(sums, delta):

@@ -197,11 +197,7 @@ def train(
             raise TypeError(f"{name} must be a function; got {function!r}")
     kind, arrays = _plan(config, rounds)
     rates = _rates(config, rounds)
-    divisor, guarantee = _divisor(config, padded.batches)
-    if config.noise_multiplier == 0:
-        guarantee += "; without noise there is no guarantee"
-    if padded.overflow_probability > OVERFLOW:
-        guarantee += f"; a batch is cut with a probability up to {padded.overflow_probability:.2g}, which the scheme's account leaves out"
+    divisor, guarantee = _divisor(config, padded.batches), _guarantee(config, padded)
     evaluate_every = (
         rounds if evaluate_every is None else check.whole("evaluate_every", evaluate_every, at_least=1)
     )
@@ -373,10 +369,19 @@ def _seed(seed):
 
 
 def _divisor(config, batches):
-    """(the divisor, what it gives away)."""
+    return float(batches.expected_size if config.divisor == FROM_THE_DATASET else config.divisor)
+
+
+def _guarantee(config, padded):
+    """What the divisor, no noise, or batches that are cut give away."""
+    told = "divisor is a constant of the configuration: it gives nothing away"
     if config.divisor == FROM_THE_DATASET:
-        return float(batches.expected_size), "divisor comes from the size of the dataset: zero-out only"
-    return float(config.divisor), "divisor is a constant of the configuration: it gives nothing away"
+        told = "divisor comes from the size of the dataset: zero-out only"
+    if config.noise_multiplier == 0:
+        told += "; without noise there is no guarantee"
+    if padded.overflow_probability > OVERFLOW:
+        told += f"; a batch is cut with a probability up to {padded.overflow_probability:.2g}, which the scheme's account leaves out"
+    return told
 
 
 def _plan(config, rounds):

@@ -132,6 +132,12 @@ def by_hand(w, x, y, clip):
     return gradients * np.minimum(1, clip / norms)[:, None]
 
 
+def test_gradients_of_16_bits_are_clipped():
+    """Their squares are 0 in 16 bits."""
+    total = clipped_sum(lambda w, x: jnp.sum(w * x), jnp.zeros(4096, jnp.float16), jnp.full((1, 4096), 1e-4, jnp.float16), np.ones(1, bool), 1e-3)
+    assert np.linalg.norm(np.asarray(total, float)) == pytest.approx(1e-3, rel=1e-2)
+
+
 @pytest.mark.parametrize("microbatch", [None, 1, 7, 30, 64])
 def test_clipped_sum_is_the_formula_with_any_microbatch(microbatch):
     mask = np.arange(30) % 4 != 1
